@@ -192,6 +192,7 @@ TITLES: Mapping[str, str] = {
     "setup:same_state": "optimizer state is not passed on",
     "setup:schedule": "schedule ends long before training",
     "setup:second_derivative": "second derivative is always zero",
+    "setup:sees_next": "the model sees what it is to predict",
     "setup:turned": "loss pushes apart what is alike",
     "setup:uncalled": "layer is never called",
     "setup:uncensored": "no event is censored",

@@ -100,6 +100,12 @@ _ATTENTION = {
         "begin the ids of tokens at 1, and give the embedding one row more; 0 (padding_idx, or 0"
         " with mask_zero=True) is for padding alone",
     ),
+    "sees_next": (
+        "each position is given what comes after it, and the targets are the next tokens: what is"
+        " to be predicted is among what it is given",
+        "call attention with use_causal_mask=True, give convolutions padding='causal', and have no"
+        " recurrent layer in Bidirectional",
+    ),
     "risk_set": (
         "times rise in the order in which the loss adds up risks: each event is compared with those"
         " whose time was over before it, and not with those who were still at risk",
@@ -140,30 +146,29 @@ class Setup(Rule):
     """A part of the training that was put together so that it cannot do what it is for.
 
     ``repeated``: one layer stands at several places of a container, as by ``[layer] * 4``, so that
-    there is only one of it. ``linear``: no activation stands between two layers.
-    ``over_samples``: a softmax is taken over the batch. ``padding_only``: attention is given a mask
-    that leaves padding and hides all else. ``pads_tokens``: the id of padding is that of a token as
-    well. ``momentum``: batch normalization takes
-    nothing, or nearly all, of each batch into its running statistics, or so little that they are
-    not there when training ends. ``class_weights``: the weights of classes rise with how often they
-    occur. ``second_derivative``: derivatives of derivatives are zero, as activations have corners
-    and no curve. ``uncalled``: a layer of a Keras model is never called. ``monitor``: a callback is
-    told that less is better of what ought to rise, or the other way round. ``schedule``: one of
-    Keras is over long before the steps that ``fit`` is asked for. ``same_key``,
-    ``same_state``: a function of JAX is given the same random key, or state of an optimizer, at
-    each step. ``metric``: a metric
-    counts what its labels are not. ``unsplit``: no tree of boosting has a split.
-    ``early_stopping``: the metric that ends boosting early gets worse from the first round on by
-    what it is told, and better by its name, or while training makes it so. ``few_rounds``: boosting
-    ends while it still improves as it did, and its learning rate times its rounds are too little.
-    ``uncensored``: of times of events (survival) each is that of one that was seen.
-    ``ungrouped``: rows that are ranked were shuffled apart from the groups that they belong to.
-    ``risk_set``: a likelihood of survival compares with those who are gone already.
-    ``other_range``: ids of an embedding are drawn from the range of another one. ``other_ids``:
-    an embedding is looked up by the ids of another one. ``turned``: a loss of triplets or pairs
-    pulls together what is unlike, and pushes apart what is alike. ``not_cumulative``: a diffusion
-    model is given noise by what one step keeps, and not by the product of all until then.
-    ``recoded``: categories have other numbers in training than in the data that are evaluated.
+    there is only one of it. ``linear``: no activation stands between two layers. ``over_samples``:
+    a softmax is taken over the batch. ``padding_only``: attention is given a mask that leaves
+    padding and hides all else. ``pads_tokens``: the id of padding is that of a token as well.
+    ``sees_next``: a Keras model of next tokens has layers that look ahead. ``momentum``: batch
+    normalization takes nothing, or nearly all, of each batch into its running statistics, or so
+    little that they are not there when training ends. ``class_weights``: the weights of classes
+    rise with how often they occur. ``second_derivative``: derivatives of derivatives are zero, as
+    activations have corners and no curve. ``uncalled``: a layer of a Keras model is never called.
+    ``monitor``: a callback is told that less is better of what ought to rise, or the other way
+    round. ``schedule``: one of Keras is over long before the steps that ``fit`` is asked for.
+    ``same_key``, ``same_state``: a function of JAX is given the same random key, or state of an
+    optimizer, at each step. ``metric``: a metric counts what its labels are not. ``unsplit``: no
+    tree of boosting has a split. ``early_stopping``: the metric that ends boosting early gets worse
+    from the first round on by what it is told, and better by its name, or while training makes it
+    so. ``few_rounds``: boosting ends while it still improves as it did, and its learning rate times
+    its rounds are too little. ``uncensored``: of times of events (survival) each is that of one
+    that was seen. ``ungrouped``: rows that are ranked were shuffled apart from the groups that they
+    belong to. ``risk_set``: a likelihood of survival compares with those who are gone already.
+    ``other_range``: ids of an embedding are drawn from the range of another one. ``other_ids``: an
+    embedding is looked up by the ids of another one. ``turned``: a loss of triplets or pairs pulls
+    together what is unlike, and pushes apart what is alike. ``not_cumulative``: a diffusion model
+    is given noise by what one step keeps, and not by the product of all until then. ``recoded``:
+    categories have other numbers in training than in the data that are evaluated.
     """
 
     name = "setup"

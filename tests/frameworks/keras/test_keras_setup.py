@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import keras
 import numpy as np
 import pytest
@@ -439,6 +441,60 @@ def padded_in(run, *, padding="post", make=None, masked=False, length=40, words=
     if "setup/padded_last/cell" not in trial.tensor_names():
         return 0.0
     return trial.tensor("setup/padded_last/cell").statistics()["sum"][0]
+
+
+def looks_ahead(run, make, *, ahead=1):
+    """Fit a model of sequences to the tokens that are so many ahead; return what looks ahead."""
+    keras.utils.set_random_seed(0)
+    rng = np.random.default_rng(0)
+    tokens = (rng.integers(1, 9, (128, 1)) + rng.integers(1, 3, (128, 9)).cumsum(1)) % 9 + 1
+    inputs = keras.Input((8,), dtype="int32")
+    embedded = keras.layers.Embedding(11, 8)(inputs)
+    model = keras.Model(inputs, keras.layers.Dense(11)(make(embedded)))
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    with KerasHook(run=run, say=lambda _: None, strict=True):
+        model.fit(tokens[:, :8], tokens[:, ahead : 8 + ahead], batch_size=32, epochs=1, verbose=0)
+    prefix = "setup/sees_next/"
+    return [one.removeprefix(prefix) for one in Trial(run).tensor_names(f"^{prefix}")]
+
+
+def _attends(x, **how):
+    return keras.layers.MultiHeadAttention(2, 4, name="att")(x, x, **how)
+
+
+def _recurs(x):
+    cell = keras.layers.LSTM(4, return_sequences=True)
+    return keras.layers.Bidirectional(cell, name="both")(x)
+
+
+def _convolves(x, padding):
+    return keras.layers.Conv1D(8, 3, padding=padding, name="conv")(x)
+
+
+class TestNextTokens:
+    @pytest.mark.parametrize(
+        ("make", "name"),
+        [(_attends, "att"), (_recurs, "both"), (partial(_convolves, padding="same"), "conv")],
+    )
+    def test_a_layer_that_looks_ahead_is_told(self, make, name, tmp_path):
+        """What is to be predicted is among what each position is given."""
+        assert [name] == looks_ahead(tmp_path / "run", make)
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            partial(_attends, use_causal_mask=True),
+            partial(_attends, attention_mask=np.tri(8, dtype=bool)[None]),
+            partial(_convolves, padding="causal"),
+            keras.layers.LSTM(8, return_sequences=True),
+        ],
+    )
+    def test_one_that_looks_back_is_not(self, make, tmp_path):
+        assert [] == looks_ahead(tmp_path / "run", make)
+
+    def test_where_tokens_themselves_are_told_all_may_be_seen(self, tmp_path):
+        """As a tagger does, or a model of what is masked."""
+        assert [] == looks_ahead(tmp_path / "run", _attends, ahead=0)
 
 
 class TestPadding:

@@ -40,6 +40,7 @@ class StepFacts:
         num_stale: How many gradients hold those of the step before, too.
         num_updates: How often optimizers were given gradients,
         num_backwards: and how often the script computed these of losses of their own.
+        see_later: The layers that give each position of a sequence what comes after it.
     """
 
     calls: dict[str, LossCall] = field(default_factory=dict)
@@ -54,6 +55,7 @@ class StepFacts:
     num_stale: int = 0
     num_updates: int = 0
     num_backwards: int = 0
+    see_later: set[str] = field(default_factory=set)
 
 
 class StepTrace:

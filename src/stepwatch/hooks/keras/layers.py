@@ -113,10 +113,12 @@ class LayerCall(NamedTuple):
     Args:
         is_outermost: By the script or by Keras, and by no other layer.
         training: Whether as in training; ``None`` where nobody says so.
+        keywords: The other arguments that are given by name.
     """
 
     is_outermost: bool
     training: bool | None
+    keywords: Mapping[str, Any]
 
 
 class LayerListener(Protocol):
@@ -195,7 +197,7 @@ class LayerEvents(ListenerPatches[LayerListener]):
         depth, around = getattr(inside, "layers", 0), getattr(inside, "training", None)
         given = named.get("training")
         training = around if given is None else given
-        call = LayerCall(depth == 0, training if isinstance(training, bool) else None)
+        call = LayerCall(depth == 0, training if isinstance(training, bool) else None, named)
         for listener in tuple(listeners):
             listener.called(layer, args, call)
         inside.layers, inside.training = depth + 1, call.training

@@ -23,7 +23,7 @@ from ...numerics.measures import Floats
 from ..lookups import MOST_IDS, Lookups, as_whole
 from ..observations import padded_share, pads_tokens
 from .backend import StepFacts
-from .evidence import Evidence, Lookup
+from .evidence import Evidence, Lookup, shifts
 from .layers import ModelNames
 from .losses import CROSS_ENTROPY, MOST_CLASSES, OF_PROBABILITIES, Array, LossCall
 from .pairs import PulledPairs
@@ -149,6 +149,8 @@ class Setup:
             ids, name = value_of(batch), names.of_layer(layer)
             if layer.mask_zero and name and ids is not None and pads_tokens(ids, 0):
                 numbers[f"setup/pads_tokens/{name}"] = 1.0
+        if _sees_next(facts, value_of):
+            numbers.update((f"setup/sees_next/{name}", 1.0) for name in facts.see_later)
         numbers.update((f"setup/monitor/{name}", sign) for name, sign in self._fit.monitors())
         numbers.update(self._fit.schedule)
         if self._fit.is_weighted:
@@ -326,6 +328,38 @@ def _only_producer(layer: Any) -> Any:
         return None
     takers = {node.operation for node in producer._outbound_nodes}
     return producer if takers == {layer} else None
+
+
+_ATTENTION = (keras.layers.MultiHeadAttention, keras.layers.GroupQueryAttention)
+_MASKS = ("use_causal_mask", "attention_mask")
+# Targets are the next tokens if so many of them are.
+_MOST = 0.95
+
+
+def sees_later(layer: object, given: Sequence[Any], keywords: Mapping[str, Any]) -> bool:
+    """Return whether a layer gives each position of a sequence what comes after it.
+
+    Args:
+        layer: It is about to be called,
+        given: with these arguments,
+        keywords: and these by name.
+    """
+    if isinstance(layer, _ATTENTION):
+        query, value, *_ = (*given, keywords.get("query"), keywords.get("value"))[:2]
+        masks = [keywords.get(name) for name in _MASKS]
+        return query is value and all(one is None or one is False for one in masks)
+    if isinstance(layer, keras.layers.Bidirectional):
+        return bool(layer.return_sequences)
+    is_centred = isinstance(layer, keras.layers.Conv1D) and layer.padding == "same"
+    return is_centred and layer.kernel_size[0] > 1
+
+
+def _sees_next(facts: StepFacts, value_of: Lookup) -> bool:
+    """Return whether the targets are the tokens that follow those a model is given alone."""
+    if not facts.see_later or len(facts.batches) != 1:
+        return False
+    given, label = value_of(facts.batches[0]), value_of("label/loss")
+    return given is not None and label is not None and shifts(given, label)[1] >= _MOST
 
 
 def _padded_last(

@@ -51,7 +51,7 @@ from .evidence import (
 )
 from .layers import LAYER_EVENTS, LOSS_EVENTS, LayerCall, ModelNames, slot_names
 from .losses import AS_IT_IS, Arrangement, LossCall, compared_targets, loss_call
-from .setup import Setup, normalizations, unfilled
+from .setup import Setup, normalizations, sees_later, unfilled
 
 
 class ModelCoverage:
@@ -451,6 +451,8 @@ class BatchTracker:
                 facts.dropout = max(facts.dropout, float(getattr(layer, "rate", 0.0)))
             if in_training and isinstance(layer, keras.layers.BatchNormalization):
                 facts.normalizes_batch = True
+        if sees_later(layer, given, call.keywords):
+            facts.see_later.add(name)
         facts.in_training |= call.is_outermost and bool(call.training)
         if not call.is_outermost or facts.num_calls >= MOST_BATCHES:
             return
