@@ -86,6 +86,23 @@ class TestNames:
             train(whole, [X], run)
         assert ["batch/0", "batch/2/0", "batch/Taking/0"] == batches_of(seen)
 
+    def test_what_another_model_made_is_none(self, watched):
+        """Also where it is detached, or nothing is differentiated: it changes while that trains."""
+        encoder, judge = nn.Linear(4, 3), nn.Linear(3, 1)
+        optimizer = torch.optim.SGD([*encoder.parameters(), *judge.parameters()], lr=0.1)
+        x = torch.randn(8, 4)
+        with watched() as seen:
+            for _ in range(2):
+                optimizer.zero_grad()
+                (judge(encoder(x).detach()).mean() + judge(encoder(x)).mean()).backward()
+                optimizer.step()
+                with torch.no_grad():
+                    judge(encoder(x))
+
+        assert {"batch/0"} == {
+            name.replace("batch_1/", "batch/") for name in seen.trial.tensor_names("^batch")
+        }
+
     def test_micro_batches_are_numbered(self, watched):
         """Their digests do not merge, and a difference in any is to be found."""
         first, second = inputs(4, 4), inputs(4, 4, seed=2)

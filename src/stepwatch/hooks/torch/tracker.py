@@ -155,6 +155,7 @@ class Tracker(HookGuard):
         quantiles = Quantiles(parameters, summaries)
         dependence, clipping = Dependence(summaries), Clipping(observer, current)
         supervision = Supervision(observer)
+        self._batches = Batches(names, observer)
         self.checkpoints = checkpoints = Checkpoints(
             *(recorder, names, observer, self.optimizers, lambda: self.steps.num_trained),
             lambda: recorder.budget.observe_next_in_full("checkpoint"),
@@ -206,7 +207,7 @@ class Tracker(HookGuard):
             (
                 "model_begins",
                 *(profile.begin, attention.begin, activity.begin, loop.begin),
-                *(Batches(names, observer).observe, Samples(names, observer).observe),
+                *(self._batches.observe, Samples(names, observer).observe),
                 *(Channels(names, observer, summaries).observe, dependence.begin),
                 *(supervision.begin, checkpoints.begin, setup.begin, noise.begin, logged.look),
             ),
@@ -351,6 +352,7 @@ class Tracker(HookGuard):
                 for observe in self._observe_output:
                     observe(step, module, name, given, output)
             if module is self.root:
+                self._batches.returned(step, output)
                 if step.mode is Mode.TRAIN and not in_transform():
                     self._outputs += outputs_in(output)
                 self._loop.leave(step, is_trained=self.names.is_trained(module))

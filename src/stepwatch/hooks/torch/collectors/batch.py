@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from ....capture.open_step import OpenStep
 from ....numerics.digest import Words as Digests
@@ -33,6 +34,14 @@ class Batches:
         self._names = names
         self._observer = observer
         self._counts: WeakKeyDictionary[OpenStep, Counter[str]] = WeakKeyDictionary()
+        # The memory of what models returned in each step; another tensor may not have it meanwhile.
+        self._made: WeakKeyDictionary[OpenStep, set[StorageWeakRef]] = WeakKeyDictionary()
+
+    def returned(self, step: OpenStep, output: object) -> None:
+        """A model returned this."""
+        if step.wants("batches"):
+            made = self._made.setdefault(step, set())
+            made.update(filter(None, (_memory(one) for _, one in tensors_in(output, ""))))
 
     def observe(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:
         """Observe what a model is called with; to be called by its pre-hook.
@@ -53,9 +62,18 @@ class Batches:
         name = f"batch_{number}{name}" if number else f"batch{name}"
         for given in filter(None, (inputs, call_keywords())):
             for path, tensor in tensors_in(given, name):
-                if tensor.grad_fn is None:  # else it is what another model made, and no data
+                # Else it is what another model made, and no data.
+                if tensor.grad_fn is None and _memory(tensor) not in self._made.get(step, ()):
                     wanted = tensor.requires_grad or None
                     self._observer.tensor(step, path, tensor, "batches", trainable=wanted)
+
+
+def _memory(tensor: torch.Tensor) -> StorageWeakRef | None:
+    """Return the memory of a tensor, which it shares with what is detached from it."""
+    try:
+        return StorageWeakRef(tensor.untyped_storage())
+    except (RuntimeError, NotImplementedError):  # it has none of its own, as a wrapper
+        return None
 
 
 #: Above so many elements a sample of them is used.
