@@ -199,6 +199,16 @@ class TestThinning:
         full = [step for step in range(105, 130) if not training.budget.thins(Mode.TRAIN, step)]
         assert [*range(105, 105 + FULL_STEPS)] == full
 
+    def test_steps_to_come_that_settle_a_suspicion_are_observed_in_full(self, monkeypatch):
+        """Once: who suspects something at each step does not have all of them."""
+        training = Training(monkeypatch, start_s=0.0)
+        training.train(60, plain_ms=1, full_ms=50)
+        for first in (100, 150):
+            training.budget.observe_later_in_full(range(first, first + 3))
+        thin = [step for step in range(95, 160) if training.budget.thins(Mode.TRAIN, step)]
+
+        assert [100, 101, 102] == [step for step in range(95, 160) if step not in thin]
+
     def test_evaluations_that_come_next_are_observed_in_full_too(self, monkeypatch):
         """Training may be over where something is asked for."""
         training = Training(monkeypatch)

@@ -110,6 +110,7 @@ class Budget:
         self._first_s = 0.0
         self._full_until = FULL_STEPS
         self._eval_step, self._full_eval_until = -1, 0
+        self._later = range(0)
         self._start_s = START_S  # what is left of it
         self._processor_s = 0.0  # of this thread, when the last step ended
         # For each reason to observe in full: when it was last given, when that began, and how often
@@ -138,7 +139,7 @@ class Budget:
             self.observe_next_in_full("evaluated", FULL_STEPS, evaluations=0)
         if self.period == 1 or mode_step < FULL_STEPS:
             return False
-        if mode is Mode.TRAIN and mode_step < self._full_until:
+        if mode is Mode.TRAIN and (mode_step < self._full_until or mode_step in self._later):
             return False
         if mode is Mode.EVAL and mode_step < self._full_eval_until:
             return False
@@ -170,6 +171,10 @@ class Budget:
         if evaluations:
             self._full_eval_until = self._eval_step + 1 + evaluations
         return True
+
+    def observe_later_in_full(self, steps: range) -> None:
+        """Have some TRAIN steps to come observed in full, by which a suspicion is settled; once."""
+        self._later = self._later or steps
 
     def keeps(self, tensor: str, kind: str) -> bool:
         """Return whether a tensor is observed in the steps between the full ones, too."""

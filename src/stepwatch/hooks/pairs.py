@@ -35,6 +35,8 @@ _LEAST_EFFECT = 0.03
 #: After so many steps a model that learns has brought what is pulled together nearer than this
 #: part of how far apart it has what is pushed apart, in the mean of so many looks.
 SETTLED, _NEARER, _LAST_LOOKS = 100, 0.7, 3
+#: The steps that settle whether pairs that seem turned from the start are.
+SETTLING = range(SETTLED, SETTLED + _LAST_LOOKS)
 
 
 @dataclass(slots=True)

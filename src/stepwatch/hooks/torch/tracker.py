@@ -168,7 +168,9 @@ class Tracker(HookGuard):
         self._policies = policies = Policies(names, observer)
         self._setup = setup = Setup(names, observer)
         looked_up = LookedUp(observer)
-        self._pairs = pairs = PulledPairs(observer)
+        self._pairs = pairs = PulledPairs(
+            observer, lambda steps: recorder.budget.observe_later_in_full(steps)
+        )
         noise = NoiseLevels(observer)
         self._derivatives = derivatives = Derivatives(
             names, self.optimizers, observer, scalars, current

@@ -8,7 +8,7 @@ by what the model makes of them, as the hardest ones of a batch, nothing is said
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ import torch
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
 from ....numerics.measures import Floats
-from ...pairs import MOST_LOOKS, MOST_PAIRS, SETTLED, Pairs, elements
+from ...pairs import MOST_LOOKS, MOST_PAIRS, SETTLED, SETTLING, Pairs, elements
 from ..autograd import operation, saved_as_is
 from ..internals import in_transform, isolated_compute, output_shape
 from ..observe import Observer
@@ -85,10 +85,15 @@ _Outputs = dict[tuple[int, int], _Output]
 
 
 class PulledPairs:
-    """Observes it in the collection ``setup``, of models that train; on the host only."""
+    """Observes it in the collection ``setup``, of models that train; on the host only.
 
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
+    Args:
+        observer: Notes it.
+        observe_later: Has steps to come observed in full.
+    """
+
+    def __init__(self, observer: Observer, observe_later: Callable[[range], None]) -> None:
+        self._observer, self._observe_later = observer, observe_later
         self._outputs: _Outputs = {}
         self._pairs: dict[str, Pairs] = {}
         self._num_looks = 0
@@ -161,10 +166,10 @@ class PulledPairs:
     def complete(self, step: OpenStep) -> None:
         """A TRAIN step ends."""
         self.forget()
-        if not self._pairs or step.mode_step < SETTLED or not step.wants(_COLLECTION):
-            return
         turned = [name for name, pairs in self._pairs.items() if pairs.are_turned]
-        if turned:
+        if turned and step.mode_step < SETTLED:
+            self._observe_later(SETTLING)
+        elif turned and step.wants(_COLLECTION):
             numbers = {f"setup/turned/{name}": 1.0 for name in turned}
             self._observer.numbers(step, numbers, _COLLECTION)
 
