@@ -32,7 +32,17 @@ FLOORS = (
 )
 #: How long a chain of imports may be within one room, in files.
 DEEPEST = 8
-FRAMEWORKS = {"torch", "tensorflow", "keras", "jax", "xgboost", "lightgbm", "catboost", "mxnet"}
+FRAMEWORKS = {
+    "torch",
+    "tensorflow",
+    "keras",
+    "jax",
+    "xgboost",
+    "lightgbm",
+    "catboost",
+    "sklearn",
+    "mxnet",
+}
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 

@@ -71,7 +71,7 @@ class TestTheScript:
         assert (0, "") == (expected.returncode, expected.stderr)
         assert expected.stdout == found.stdout
         (told,) = found.stderr.splitlines()
-        assert told.startswith("stepwatch: the script used none of catboost, jax, ")
+        assert told.startswith("stepwatch: the script trained with none of catboost, jax, ")
         assert told.endswith(": there was nothing to see")
 
     def test_a_module_is_run_as_by_python(self, write, new_stepwatch, new_python):

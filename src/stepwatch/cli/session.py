@@ -7,7 +7,6 @@ The hook of each framework is put on once the framework was imported; all of the
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -97,12 +96,15 @@ class Frameworks:
         self._use(self.first.control)
 
     def attach(self, framework: str) -> None:
-        """Hook a framework that was imported.
+        """Hook a framework that was imported, at once or when it begins to train.
 
         Raises:
             StepwatchError: The run cannot be written, or the hook not be loaded.
         """
         make: Any = registry.load("stepwatch.hooks", framework)
+        make.when_training(partial(self._attach, framework, make))
+
+    def _attach(self, framework: str, make: Any) -> None:
         opening = {"run": self.first.recorder} if self.first else self._opening
         if framework == "torch":
             how = {"output": self._output, "hold": False}
@@ -350,7 +352,7 @@ class Session:
         )
         self._pid = os.getpid()
         self._importing: list[OnImport] = []
-        self._has_failed = False
+        self._has_failed = self._frameworks_failed = False
         self._children = ChildProcesses()
 
     @classmethod
@@ -418,6 +420,7 @@ class Session:
         try:
             self._frameworks.attach(framework)
         except Exception as error:  # noqa: BLE001 - else the import would fail for us
+            self._frameworks_failed = True
             what = str(error) if isinstance(error, StepwatchError) else repr(error)
             self._progress.print_line(
                 f"not watching {framework}: {what}; the script goes on without"
@@ -428,10 +431,9 @@ class Session:
         if hook is None:
             self._progress.close()
             names = self._frameworks.names()
-            used = any(name in sys.modules for name in names)
-            if self._progress.is_first and not used:
+            if self._progress.is_first and not self._frameworks_failed:
                 self._progress.print_line(
-                    f"the script used none of {', '.join(names)}: there was nothing to see"
+                    f"the script trained with none of {', '.join(names)}: there was nothing to see"
                 )
             self._progress.print_detail(self._children.line())
             with suppress(OSError):  # it holds something, or is no folder

@@ -183,6 +183,11 @@ class Hook:
         atexit.register(self._close_at_exit)
 
     @classmethod
+    def when_training(cls, call: Callable[[], None]) -> None:
+        """Call back once there may be something to see: at once, where nothing tells it earlier."""
+        call()
+
+    @classmethod
     def version(cls) -> str:
         """Return the version of the framework."""
         return str(importlib.import_module(cls.framework).__version__)

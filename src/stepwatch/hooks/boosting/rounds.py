@@ -22,13 +22,14 @@ FIRST_ROWS = 4096
 _LEAST_CATEGORIES, _MOST_COUNTED = 7, 0.7
 #: What nobody else evaluates is evaluated at every n-th round: it costs a pass over the data.
 OWN_EVERY = 10
-# Of the metrics of XGBoost, LightGBM and CatBoost those that training makes smaller a little in
-# each round. Not the share of errors, which stands still while a model improves, and nobody's own:
-# which way that goes is not known.
+# Of the metrics of XGBoost, LightGBM, CatBoost and scikit-learn those that training makes smaller a
+# little in each round. Not the share of errors, which stands still while a model improves, and
+# nobody's own: which way that goes is not known.
 _LOSSES = re.compile(
     r"(rmse|rmsle|mae|mape|mphe|m?logloss|[a-z]+-nloglik|gamma-deviance|quantile|expectile"
     r"|l1|l2|huber|fair|poisson|gamma|gamma_deviance|tweedie|binary_logloss|multi_logloss"
-    r"|cross_entropy|cross_entropy_lambda|kullback_leibler)(@.*)?"
+    r"|cross_entropy|cross_entropy_lambda|kullback_leibler"
+    r"|log_loss|squared_error|absolute_error|exponential)(@.*)?"
     r"|(RMSE|RMSEWithUncertainty|MAE|MAPE|SMAPE|MSLE|Quantile|MultiQuantile|LogLinQuantile|Expectile"
     r"|Lq|Huber|LogCosh|Poisson|Tweedie|Logloss|CrossEntropy|MultiClass|MultiClassOneVsAll|MultiRMSE"
     r"|Cox|SurvivalAft|QueryRMSE|QuerySoftMax|PairLogit)(:.*)?"
