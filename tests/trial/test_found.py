@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import struct
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +16,7 @@ from stepwatch.formats.manifest import End, Manifest
 from stepwatch.model.steps import Mode
 from stepwatch.store import open_store
 from stepwatch.testing import make_record, make_run
-from stepwatch.trial.run_listing import find_runs, summarize_run
+from stepwatch.trial.run_listing import find_runs, summarize_at, summarize_run
 
 
 class TestRunsAt:
@@ -84,3 +87,99 @@ class TestGlance:
         writer.close(End("finished", 9, 0))
 
         assert (0, None, None) == (found.steps, found.rate, found.last_loss)
+
+
+class TestManyRunsOfOthers:
+    """A folder of a thousand is listed by what stands at the end of each file."""
+
+    LINES = 40_000
+
+    def logs(self, folder, kind):
+        """Write a long run as others log it; return its file."""
+        rows = range(self.LINES)
+        if kind == "csv":
+            path = folder / "metrics.csv"
+            path.write_text("step,loss\n" + "".join(f"{n},{1 / (n + 1)}\n" for n in rows))
+        elif kind == "json":
+            path = folder / "log.jsonl"
+            path.write_text("".join(f'{{"step": {n}, "loss": {1 / (n + 1)}}}\n' for n in rows))
+        elif kind == "events":
+            path = folder / "events.out.tfevents.1.host"
+            path.write_bytes(b"".join([_framed(b"\x1a\rbrain.Event:2"), *map(_event, rows)]))
+        else:
+            path = folder / "run-long.wandb"
+            path.write_bytes(_wandb_log(map(_history, rows)))
+        return path
+
+    @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="counts what Linux has read")
+    @pytest.mark.parametrize("kind", ["csv", "json", "events", "wandb"])
+    def test_the_end_of_a_file_is_read(self, tmp_path, kind):
+        path = self.logs(tmp_path, kind)
+        summarize_at(str(tmp_path))  # what is imported for it was read by then
+        before = _bytes_read()
+        summary = summarize_at(str(tmp_path))
+        read = _bytes_read() - before
+
+        assert self.LINES == summary.steps
+        assert summary.last_loss == pytest.approx(1 / self.LINES, rel=1e-5)
+        assert read < path.stat().st_size / 6
+
+    def test_a_line_longer_than_the_end_is_read_whole(self, tmp_path):
+        text = "x" * 50_000
+        rows = [{"step": n, "loss": 1.0, "text": text} for n in range(30)]
+        (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+        assert 30 == summarize_at(str(tmp_path)).steps
+
+    def test_an_event_file_that_is_cut_off_is_read_up_to_there(self, tmp_path):
+        path = self.logs(tmp_path, "events")
+        path.write_bytes(path.read_bytes()[:-3])
+
+        assert self.LINES - 1 == summarize_at(str(tmp_path)).steps
+
+
+def _bytes_read():
+    line = Path("/proc/self/io").read_text().partition("\n")[0]
+    return int(line.split()[1])
+
+
+def _varint(number):
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def _field(number, payload):
+    return _varint(number << 3 | 2) + _varint(len(payload)) + payload
+
+
+def _framed(record):
+    return struct.pack("<Q", len(record)) + bytes(4) + record + bytes(4)
+
+
+def _event(step):
+    value = _field(1, b"loss") + b"\x15" + struct.pack("<f", 1 / (step + 1))
+    return _framed(b"\x10" + _varint(step) + _field(5, _field(1, value)))
+
+
+def _history(step):
+    items = {b"loss": b"%.9f" % (1 / (step + 1)), b"_step": b"%d" % step}
+    return _field(2, b"".join(_field(1, _field(1, k) + _field(16, v)) for k, v in items.items()))
+
+
+def _wandb_log(records):
+    """Return records in blocks of 32 KiB, parted where a block ends."""
+    log = bytearray(b":W&B" + bytes(3))
+    for record in records:
+        is_first = True
+        while is_first or record:
+            if (left := 32768 - len(log) % 32768) < 7:
+                log += bytes(left)
+                continue
+            part, record = record[: left - 7], record[left - 7 :]
+            kind = (2 if record else 1) if is_first else (3 if record else 4)
+            log += bytes(4) + struct.pack("<HB", len(part), kind) + part
+            is_first = False
+    return bytes(log)

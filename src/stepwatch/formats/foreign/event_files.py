@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..smdebug.wire import BYTES, FIXED32, FIXED64, VARINT, fields, read_varint, signed
-from .series import Histogram, Logged, Point
+from .series import Histogram, Logged, Point, tail
 
 _MARK = ".tfevents."
 #: Of these names, the folders of one training hold what it logs of each mode.
@@ -17,6 +17,8 @@ _MODES = {"train": "", "validation": "val/", "eval": "eval/"}
 _HEADER, _FRAME, _LENGTH = 12, 16, struct.Struct("<Q")
 #: Where only the last values matter, so many records are read.
 _LAST = 8
+#: In so many bytes at the end of a file; in all of it where these hold fewer.
+_TAIL = 4096
 
 
 def find(folder: Path, names: frozenset[str]) -> dict[str, Path]:
@@ -62,8 +64,10 @@ def _event_files(folder: Path) -> list[Path]:
 
 def _read_file(file: Path, prefix: str, logged: Logged, *, brief: bool) -> None:
     """Read the records of a file up to the first that is cut off or damaged."""
-    data = file.read_bytes()
-    ranges = list(_record_ranges(data))
+    data, ranges = _last_records(file) if brief else (b"", [])
+    if not ranges:
+        data = file.read_bytes()
+        ranges = list(_record_ranges(data))
     for start, end in ranges[-_LAST:] if brief else ranges:
         try:
             _read_event(data, start, end, prefix, logged)
@@ -71,8 +75,22 @@ def _read_file(file: Path, prefix: str, logged: Logged, *, brief: bool) -> None:
             return
 
 
-def _record_ranges(data: bytes) -> Iterator[tuple[int, int]]:
-    at, end, length_at = 0, len(data), _LENGTH.unpack_from
+def _last_records(file: Path) -> tuple[bytes, list[tuple[int, int]]]:
+    """Return the end of a file, and where its records are; none where that cannot be told.
+
+    Nothing marks where a record begins but that lengths lead from it to the very end of the file,
+    through several others.
+    """
+    data, begin = tail(file, _TAIL)
+    for at in range(len(data) if begin else 0):
+        ranges = list(_record_ranges(data, at))
+        if len(ranges) >= _LAST and ranges[-1][1] + 4 == len(data):
+            return data, ranges
+    return b"", []
+
+
+def _record_ranges(data: bytes, at: int = 0) -> Iterator[tuple[int, int]]:
+    end, length_at = len(data), _LENGTH.unpack_from
     while at + _FRAME <= end:
         start = at + _HEADER
         at = start + length_at(data, at)[0] + 4

@@ -15,13 +15,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...errors import CorruptRun
-from .series import Logged
+from .series import Logged, tail
 
 #: What the column of steps is called, the likeliest first.
 _STEPS = ("step", "global_step", "_step", "train/global_step", "iteration", "iter", "it")
 _EPOCHS = ("epoch", "Epoch")
 _TIMES = ("timestamp", "time", "_timestamp", "created_at", "wall_time")
 _STATE_FILE, _CHECKPOINT = "trainer_state.json", "checkpoint-"
+#: Where only the last values matter, so many lines are read, of so many bytes or more.
+_LAST_LINES, _TAIL = 32, 4096
 #: A line that is longer, or a head, was not written by who logs.
 _MOST_LINE = 1 << 20
 
@@ -50,16 +52,27 @@ class Csv:
         return bool(_step_name(names)) and len(names) > 1 and len(_cells(first, head)) == len(names)
 
     def read(self, path: Path, name: str, *, brief: bool = False) -> Logged:
-        del name, brief
+        del name
         logged = Logged(settings=_flat_yaml(path.with_name("hparams.yaml")))
         with path.open(encoding="utf-8", errors="replace", newline="") as stream:
             head = stream.readline(_MOST_LINE)
             names = _cells(head)
             counts = _step_name(names)
-            for cells in csv.reader(stream, delimiter=_separator(head)):
+            lines = _last_lines(path, skip=1) if brief else stream
+            for cells in csv.reader(lines, delimiter=_separator(head)):
                 row = dict(zip(names, cells, strict=False))
                 _add(logged, row, counts)
         return logged
+
+
+def _last_lines(file: Path, *, skip: int = 0) -> list[str]:
+    """Return the last whole lines of a file, without so many at its beginning."""
+    size, data, begin = _TAIL, b"", 1
+    while begin and data.count(b"\n") < _LAST_LINES:
+        data, begin = tail(file, size)
+        size *= 4
+    lines = data.decode("utf-8", "replace").split("\n")
+    return lines[1 if begin else skip :][-_LAST_LINES - 1 :]
 
 
 def _separator(head: str) -> str:
@@ -121,10 +134,10 @@ class JsonLines:
         return bool(_step_name(list(first))) and len(numbers) > 1
 
     def read(self, path: Path, name: str, *, brief: bool = False) -> Logged:
-        del name, brief
+        del name
         logged = Logged()
         with path.open("rb") as stream:
-            for line in stream:
+            for line in map(str.encode, _last_lines(path)) if brief else stream:
                 row = _row(line)
                 _add(logged, row, _step_name(list(row)))
         return logged

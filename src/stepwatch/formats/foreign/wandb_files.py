@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..smdebug.wire import BYTES, FIXED64, VARINT, fields, read_varint, signed
-from .series import Logged
+from .series import Logged, tail
 
 _SUFFIX, _HEAD = ".wandb", b":W&B"
 _BLOCK, _HEADER = 32768, 7
@@ -33,8 +33,8 @@ def find(folder: Path, names: frozenset[str]) -> dict[str, Path]:
 def read(path: Path, name: str, *, brief: bool = False) -> Logged:
     del name
     logged = Logged()
-    payloads = list(_payloads(path.read_bytes()))
-    for payload in payloads[-_LATEST:] if brief else payloads:
+    payloads = list(_latest(path) if brief else _payloads(path.read_bytes(), _HEADER))
+    for payload in payloads:
         try:
             for number, kind, start, end in fields(payload, 0, len(payload)):
                 if kind == BYTES:
@@ -52,9 +52,17 @@ def _begins(file: Path) -> bool:
         return False
 
 
-def _payloads(data: bytes) -> Iterator[bytes]:
-    """Yield the records of a log, up to what is cut off."""
-    at, parts = _HEADER, list[bytes]()
+def _latest(path: Path) -> list[bytes]:
+    """Return the last records of a log: a block begins with a record, or with a part of one."""
+    data, begin = tail(path, 2 * _BLOCK)
+    skipped = -begin % _BLOCK if begin else _HEADER
+    return list(_payloads(data[skipped:] if begin else data, 0 if begin else _HEADER))[-_LATEST:]
+
+
+def _payloads(data: bytes, at: int) -> Iterator[bytes]:
+    """Yield the records of a log from a place on, up to what is cut off."""
+    parts = list[bytes]()
+    is_whole = False
     while at + _HEADER <= len(data):
         left = _BLOCK - at % _BLOCK
         if left < _HEADER:  # the rest of the block is nothing
@@ -65,10 +73,12 @@ def _payloads(data: bytes) -> Iterator[bytes]:
         if start + length > len(data) or kind not in (_FULL, _FIRST, _MIDDLE, _LAST):
             return
         at = start + length
-        parts = [] if kind in (_FULL, _FIRST) else parts
+        if kind in (_FULL, _FIRST):
+            parts, is_whole = [], True
         parts.append(data[start:at])
         if kind in (_FULL, _LAST):
-            yield b"".join(parts)
+            if is_whole:
+                yield b"".join(parts)
             parts = []
 
 
