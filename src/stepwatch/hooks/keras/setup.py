@@ -336,7 +336,7 @@ _MASKS = ("use_causal_mask", "attention_mask")
 _MOST = 0.95
 
 
-def sees_later(layer: object, given: Sequence[Any], keywords: Mapping[str, Any]) -> bool:
+def sees_later(layer: Any, given: Sequence[Any], keywords: Mapping[str, Any]) -> bool:
     """Return whether a layer gives each position of a sequence what comes after it.
 
     Args:
