@@ -198,14 +198,14 @@ class _Batch(NamedTuple):
     gradients: Sequence[Sequence[Array]]
 
 
-class _OfThread(threading.local):
+class _Local(threading.local):
     """What is under way on a thread."""
 
     histograms: _HistogramTraining | None = None
     batch: _Batch | None = None
 
 
-_of_thread = _OfThread()
+_of_thread = _Local()
 
 
 class _HistogramTraining:
