@@ -32,17 +32,17 @@ class TestUnknownLosses:
             assert "NoIssuesFound" == status_of(name).status
 
 
-def conditions_of(function, prediction, label):
+def conditions_of(*given):
     """Return what is found at ten steps at which a loss is given the same."""
-    return {one.condition.partition(" ")[0] for one in findings_of(function, prediction, label)}
+    return {one.condition.partition(" ")[0] for one in findings_of(*given)}
 
 
-def findings_of(function, prediction, label):
+def findings_of(function, prediction, label, dtype=np.float32):
     """Return the findings themselves."""
     watch, found = Watch(["loss_input"]), []
     tensors = {
         "predictions": {f"prediction/{function}": np.asarray(prediction, np.float32)},
-        "labels": {f"label/{function}": np.asarray(label, np.float32)},
+        "labels": {f"label/{function}": np.asarray(label, dtype)},
     }
     for number in range(10):
         found += watch.evaluate(step_of(tensors, number))
@@ -165,6 +165,25 @@ class TestExpectedCounts:
     def test_what_a_logarithm_is_taken_of_is_above_0(self):
         assert {"below_zero"} == conditions_of("poisson", [[-0.1], [2.0]], [[0], [3]])
         assert set() == conditions_of("poisson", [[0.0], [2.0]], [[0], [3]])
+
+
+class TestTwoClasses:
+    def test_numbers_of_classes_are_no_targets_of_a_regression(self):
+        """As of a model with num_labels=1 that is given labels of two classes."""
+        found = conditions_of("mse_loss", [[-0.2], [0.7]], [[0], [1]], np.int64)
+
+        assert {"two_classes"} == found
+
+    @pytest.mark.parametrize(
+        ("prediction", "label", "dtype"),
+        [
+            ([[-0.2], [0.7]], [[0], [1]], np.float32),  # as of a discriminator by squares
+            ([[0.2], [0.7]], [[0], [1]], np.int64),  # probabilities, whose squared error is fine
+            ([[-0.2], [3.7]], [[0], [4]], np.int64),  # as of stars
+        ],
+    )
+    def test_other_targets_are(self, prediction, label, dtype):
+        assert set() == conditions_of("mse_loss", prediction, label, dtype)
 
 
 class TestRepeatedTargets:

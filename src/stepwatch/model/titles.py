@@ -107,6 +107,7 @@ TITLES: Mapping[str, str] = {
     "loss_input:relu": "ReLU on the logits",
     "loss_input:repeated_target": "target is repeated by broadcasting",
     "loss_input:several_labels": "several labels for a loss of one",
+    "loss_input:two_classes": "regression of the number of a class",
     "loss_input:softmax_of_one": "softmax over a single unit",
     "loss_input:without_graph": "loss is cut off from the model",
     "loss_input:wrong_axis": "softmax over the wrong axis",

@@ -99,6 +99,13 @@ CAUSES = {
         "have no class for the largest label: labels begin at 1",
         "number the classes from 0, or give the last layer one unit more",
     ),
+    "two_classes": (
+        "are numbers, but the targets are whole numbers, 0 and 1, as of two classes: that is a"
+        " regression of the number of the class",
+        "give the last layer one unit for each class and a cross-entropy (num_labels=2 in"
+        " Transformers), or one unit and a binary cross-entropy of logits; targets that are meant"
+        " as numbers are floats",
+    ),
     "out_of_reach": (
         "end where their activation ends, and targets lie beyond",
         "take the activation after the last layer away, or scale the targets",
@@ -197,7 +204,8 @@ class LossInput(Rule):
     which many are dropped; shapes ``(n, 1)`` against ``(n,)``, also where the script writes the
     loss out; targets of which each is compared with several predictions; labels that are not those
     of the loss; a softmax where samples have several labels; and outputs of a sigmoid, tanh or ReLU
-    that press against their end while the targets lie beyond it. By graphs: a second derivative of
+    that press against their end while the targets lie beyond it; whole numbers of two classes as
+    targets of a regression. By graphs: a second derivative of
     a model by its inputs that was computed without a graph of its own, step after step.
     """
 
@@ -315,6 +323,7 @@ class LossInput(Rule):
         if given.function in ELEMENTWISE and given.label is not None:
             yield "broadcast", _spreads(given), self.consecutive
             yield "repeated_target", _repeats(given), self.consecutive
+            yield "two_classes", not within and _are_two_classes(given.label), self.consecutive
             key = given.prediction.worker, given.prediction.name
             reach = self._reaches.setdefault(key, _Reach(step.at))
             yield "out_of_reach", reach.add(given), 1
@@ -411,6 +420,12 @@ def _repeats(given: _Given) -> bool:
     differ = given.label_field(MAX) > given.label_field(MIN)
     fewer = 1 < math.prod(label.info.shape) < math.prod(shape)
     return differ and fewer and not _spreads(given)
+
+
+def _are_two_classes(label: TensorView) -> bool:
+    """Return whether a batch of labels are whole numbers by their dtype, 0 and 1."""
+    is_whole = label.info.dtype.startswith(("int", "uint", "bool"))
+    return is_whole and label.statistics.min == 0 and label.statistics.max == 1
 
 
 def _begin_at_one(given: _Given) -> bool:

@@ -43,8 +43,9 @@ Named = Iterable[tuple[TensorInfo, Any]]
 
 
 def info(name: str, collection: str, values: Any = (0.0,), **facts: Any) -> TensorInfo:
-    """Return what is known of a tensor with these values."""
-    return TensorInfo(name, collection, "float32", np.shape(values), **facts)
+    """Return what is known of a tensor with these values; of an array of int64 that is one."""
+    dtype = "int64" if getattr(values, "dtype", None) == np.int64 else "float32"
+    return TensorInfo(name, collection, dtype, np.shape(values), **facts)
 
 
 def record(tensors: Named, *, step: int = 0, mode: Mode = Mode.TRAIN, mode_step: int | None = None,
