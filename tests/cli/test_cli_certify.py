@@ -98,6 +98,15 @@ class TestCertify:
         assert (1, "breaks") == (status, found["evaluation-twice"]["outcome"])
         assert "dropout is active" in found["evaluation-twice"]["why"]
 
+    def test_a_schedule_does_not_step_between_the_halves_of_a_batch(self, tmp_path):
+        """A scheduler of torch wraps the step of its optimizer, which waits for both halves."""
+        made = "optimizer = torch.optim.Adam(model.parameters(), lr=0.01)\n"
+        schedule = "schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)\n"
+        text = HEALTHY.replace(made, made + schedule).replace("Dropout(0.1)", "Identity()")
+        _, found = certify(tmp_path, text, "--only", "accumulation")
+
+        assert ("holds", "") == (found["accumulation"]["outcome"], found["accumulation"]["why"])
+
     @pytest.mark.parametrize(("divided", "outcome"), [("(loss / 2)", "holds"), ("loss", "breaks")])
     def test_accumulated_losses_must_be_divided(self, tmp_path, divided, outcome):
         """Two micro-batches as one batch give the gradient of its mean."""

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MethodType
 from typing import Any, ClassVar
 
 import torch
@@ -445,18 +446,18 @@ each of them, or is clipped before they are summed"
             original(optimizer, *args, **kwargs)
             step, zero = optimizer.step, optimizer.zero_grad
 
-            def only_last(*given: Any, **named: Any) -> Any:
+            def only_last(_: Any, *given: Any, **named: Any) -> Any:
                 if self._at < self._k - 1:
                     return None
                 self._has_gradients = False
                 return step(*given, **named)
 
-            def unless_kept(*given: Any, **named: Any) -> Any:
+            def unless_kept(_: Any, *given: Any, **named: Any) -> Any:
                 return None if self._has_gradients else zero(*given, **named)
 
-            only_last.__func__ = type(optimizer).step  # type: ignore[attr-defined]  # schedulers look
-            only_last.__self__ = optimizer  # type: ignore[attr-defined]
-            optimizer.step, optimizer.zero_grad = only_last, unless_kept
+            # Methods: a scheduler wraps what is behind the method.
+            optimizer.step = MethodType(only_last, optimizer)
+            optimizer.zero_grad = MethodType(unless_kept, optimizer)
 
         return make
 
