@@ -107,6 +107,48 @@ class TestCertify:
 
         assert ("holds", "") == (found["accumulation"]["outcome"], found["accumulation"]["why"])
 
+    def test_batches_may_be_fetched_ahead_of_those_that_are_trained_on(self, tmp_path):
+        """As trainers do, to know which is the last: a half is known by its own backward."""
+        ahead = (
+            "def ahead(batches):\n    held = None\n    for batch in batches:\n"
+            "        if held is not None:\n            yield held\n        held = batch\n"
+            "    yield held\n\nfor epoch"
+        )
+        text = HEALTHY.replace("for epoch", ahead, 1).replace("Dropout(0.1)", "Identity()")
+        loader = "DataLoader(data, batch_size=16, shuffle=True)"
+        text = text.replace(loader, f"ahead({loader})")
+        _, found = certify(tmp_path, text, "--only", "accumulation")
+
+        assert ("holds", "") == (found["accumulation"]["outcome"], found["accumulation"]["why"])
+
+    def test_the_lengths_of_a_packed_sequence_are_no_rows(self, tmp_path):
+        """Of two halves there are two of them, which says nothing of the rows."""
+        packs = (
+            "        lengths = torch.full((len(x),), 3)\n"
+            "        rows = nn.utils.rnn.pack_padded_sequence(x.view(-1, 3, 2), lengths, True)\n"
+            "        h = self.rnn(rows)[1][0]\n"
+            "        gate = torch.softmax(self.gate(h), dim=1)\n"
+        )
+        text = HEALTHY.replace("        gate = torch.softmax(self.gate(x), dim=1)\n", packs)
+        text = text.replace(
+            "nn.Dropout(0.1)", "nn.Identity(); self.rnn = nn.GRU(2, 6, batch_first=True)"
+        )
+        _, found = certify(tmp_path, text, "--only", "rows-apart")
+
+        assert ("holds", "") == (found["rows-apart"]["outcome"], found["rows-apart"]["why"])
+
+    def test_sums_that_half_precision_rounds_in_another_order_are_no_fault(self, tmp_path):
+        """A script that casts is judged without; whether casting matters, `autocast` says."""
+        line = "        loss = nn.functional.cross_entropy(model(x), y)\n"
+        cast = "        with torch.autocast('cpu', dtype=torch.bfloat16):\n    "
+        text = HEALTHY.replace(line, cast + line).replace("Dropout(0.1)", "LayerNorm(8)")
+        names = ("permuted-batch", "rows-apart", "accumulation", "autocast")
+        _, found = certify(tmp_path, text, *(part for name in names for part in ("--only", name)))
+
+        assert dict.fromkeys(names, "holds") == {
+            name: one["outcome"] for name, one in found.items()
+        }
+
     @pytest.mark.parametrize(("divided", "outcome"), [("(loss / 2)", "holds"), ("loss", "breaks")])
     def test_accumulated_losses_must_be_divided(self, tmp_path, divided, outcome):
         """Two micro-batches as one batch give the gradient of its mean."""

@@ -209,8 +209,8 @@ class Certificate:
         noise = "" if apart is None else f"two runs of the script itself part at {apart.where()}"
         base, band = plain, noise_band((plain.steps, again.steps))
         if not noise:
-            if plain.facts["dropout"] or plain.facts["compiles"] or plain.facts["model_draws"]:
-                base = self._runs.run("without dropout, eager", Change(), plain.facts)
+            if any(plain.facts[one] for one in ("dropout", "compiles", "autocasts", "model_draws")):
+                base = self._runs.run("without dropout, eager, not cast", Change(), plain.facts)
             nudged = self._runs.run("weights nudged by one rounding", _nudge(), plain.facts)
             band = noise_band((base.steps, nudged.steps))
         self._say({

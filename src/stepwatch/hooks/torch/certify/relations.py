@@ -6,8 +6,9 @@ A relation that cannot tell says why in one line: it is better not to judge than
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MethodType
 from typing import Any, ClassVar
@@ -232,7 +233,8 @@ normalization left in training mode"
         return result
 
     def judge(self, base: RunOutcome, run: RunOutcome, band: NoiseBand) -> Break | None:
-        found = super().judge(base, run, band)
+        of_rows = replace(base, steps=[_with_rows(step, run.steps) for step in base.steps])
+        found = super().judge(of_rows, run, band)
         if found is None and run.facts["changes"]:
             return Break("evaluation", run.facts["changes"])
         return found
@@ -349,6 +351,8 @@ each of them, or is clipped before they are summed"
                 return "its loss leaves out targets, so a mean of means is another mean"
             if len({round(weight, 9) for _, weight in facts["loss_weights"]}) > 1:
                 return "its loss is no plain mean or sum over rows"
+            if first[0][2] == "sum" and weights[0] != 1:
+                return "its loss is a sum, which the script divides"
         elif any(one[2] != "mean" for one in first):
             return "its loss is a sum, which is not scaled"
         return ""
@@ -359,7 +363,9 @@ each of them, or is clipped before they are summed"
         self._k = self._own if self._own > 1 else 2
         self._sums = any(one[2] == "sum" for one in facts["losses"])
         self._at, self._share = 0, 1.0
-        self._is_big = False
+        # Of each micro-batch that has no backward yet: which it is, its share, and whether it is
+        # of all rows. A trainer fetches some before they are trained on.
+        self._waiting: deque[tuple[int, float, bool]] = deque()
         self._has_gradients = False  # of a micro-batch of this step
         put = session.patches.put
         put(torch.Tensor, "backward", self._backward)
@@ -400,8 +406,8 @@ each of them, or is clipped before they are summed"
             session.end("nothing to split")
             return
         parts = torch.arange(rows).chunk(self._k)
-        for self._at, part in enumerate(parts):
-            self._share = 1.0 if self._sums else len(part) / rows
+        for at, part in enumerate(parts):
+            self._waiting.append((at, 1.0 if self._sums else len(part) / rows, True))
             session.facts["changed"] += 1
             yield tree_unflatten([x[part] if x.ndim else x for x in leaves], spec)
 
@@ -414,19 +420,21 @@ each of them, or is clipped before they are summed"
             session.refuse("micro-batches have other shapes, and cannot be one batch")
             session.end("nothing to merge")
             return
-        for self._at, batch in enumerate(group):
-            self._is_big = self._at == len(group) - 1
+        for at, batch in enumerate(group):
+            is_big = at == len(group) - 1
+            self._waiting.append((at, float(is_big), is_big))
             session.facts["changed"] += 1
-            if self._is_big:
+            if is_big:
                 yield tree_unflatten([torch.cat(x) for x in zip(*flat, strict=True)], spec)
             else:
                 yield batch
 
     def _backward(self, original: Any) -> Any:
         def backward(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-            factor = self._share if self._own == 1 else float(self._is_big)
+            if self._waiting:
+                self._at, self._share, _ = self._waiting.popleft()
             self._has_gradients = True
-            return original(tensor * factor, *args, **kwargs)
+            return original(tensor * self._share, *args, **kwargs)
 
         return backward
 
@@ -435,7 +443,8 @@ each of them, or is clipped before they are summed"
 
         def loss(*args: Any, **kwargs: Any) -> Any:
             value = original(*args, **kwargs)
-            if self._is_big and isinstance(value, torch.Tensor) and value.requires_grad:
+            is_big = bool(self._waiting) and self._waiting[0][2]
+            if is_big and isinstance(value, torch.Tensor) and value.requires_grad:
                 value.register_hook(torch.ones_like)  # type: ignore[no-untyped-call]
             return value
 
@@ -477,7 +486,7 @@ each of them, or is clipped before they are summed"
 
 
 class Autocast(Relation):
-    """A model is called in bfloat16 where torch casts; one that is, without."""
+    """A model is called in bfloat16 where torch casts; one that casts by itself, as it does."""
 
     name = "autocast"
     title = "bfloat16 by autocast is float32 but for rounding"
@@ -485,18 +494,14 @@ class Autocast(Relation):
     compared = frozenset({"losses", "outputs"})
     epsilon = 4 * _BFLOAT16
     first_steps = 2
+    casts = True
 
     def why_not(self, facts: Facts) -> str:
         return "the model draws random numbers" if facts["model_draws"] else ""
 
-    def install(self, session: Session) -> None:
-        self._undoes = session.known["autocasts"]
-        if self._undoes:
-            session.patches.put(torch.autocast, "__init__", _disabled)
-            session.facts["changed"] += 1
-
     def around(self, session: Session, module: torch.nn.Module, call: Call, given: Any) -> Any:
-        if self._undoes:
+        if session.known["autocasts"]:  # as it does by itself, and in no other run
+            session.facts["changed"] += 1
             return call(given)
         device = next(module.parameters()).device.type
         with torch.autocast(device, torch.bfloat16):
@@ -745,6 +750,33 @@ class PackedApart(Relation):
         return torch.cat(rows)
 
 
+def _with_rows(step: HeldStep, run: HeldRun) -> HeldStep:
+    """Return a step without the outputs that have no rows, as the lengths of a packed sequence.
+
+    Those have another number of elements where rows are apart.
+    """
+    there = next((one for one in run if one.key == step.key), None)
+    if there is None:
+        return step
+    sizes = dict(zip(there.names, _sizes(there), strict=True))
+    kept = [
+        row
+        for row, (name, size) in enumerate(zip(step.names, _sizes(step), strict=True))
+        if step.collections[row] != "outputs" or sizes.get(name) == size
+    ]
+    names, collections, dtypes = (
+        tuple(each[row] for row in kept) for each in (step.names, step.collections, step.dtypes)
+    )
+    return replace(
+        step, names=names, collections=collections, dtypes=dtypes, statistics=step.statistics[kept]
+    )
+
+
+def _sizes(step: HeldStep) -> list[float]:
+    counts: list[float] = step.statistics[:, [COUNT, NAN, POSINF, NEGINF]].sum(axis=1).tolist()
+    return counts
+
+
 def _starts(one: torch.Tensor, ids: torch.Tensor) -> torch.Tensor | None:
     """Return where documents begin, if a tensor counts positions or documents."""
     if one.shape != ids.shape or one.is_floating_point() or one.dtype == torch.bool:
@@ -777,14 +809,6 @@ def _nothing() -> Any:
     from contextlib import nullcontext
 
     return nullcontext()
-
-
-def _disabled(original: Callable[..., Any]) -> Any:
-    def make(self: Any, *args: Any, **kwargs: Any) -> None:
-        kwargs["enabled"] = False
-        original(self, *args, **kwargs)
-
-    return make
 
 
 def _other_seed(original: Callable[..., Any]) -> Any:

@@ -115,8 +115,11 @@ class CertifyHook(TorchHook):
 class Change:
     """What a relation does within the process of the script; by default nothing."""
 
-    #: Whether dropout is left out and nothing is compiled: then rows do not differ by chance.
+    #: Whether dropout is left out, and nothing is compiled or cast: then rows do not differ by
+    #: chance, nor sums by the order in which half precision rounds them.
     fixed = True
+    #: Whether a script casts all the same, as it does by itself.
+    casts = False
 
     def install(self, session: Session) -> None:
         """Wrap what must be, before the script begins."""
@@ -190,6 +193,8 @@ class Session:
             self._leave_out_dropout()
             self.patches.put(torch, "compile", lambda _: _not_compiled)
             self.patches.put(torch.nn.Module, "compile", lambda _: lambda *_, **__: None)
+            if not self.change.casts:
+                self.patches.put(torch.autocast, "__init__", _not_cast)
         self.hook = CertifyHook(self.steps, self.kept)
         self.patches.put(torch.nn.Module, "__call__", self._module_call)
         self.patches.put(DataLoader, "__iter__", self._loader_iter)
@@ -480,6 +485,14 @@ class Session:
 
 def _not_compiled(model: Any = None, **_: Any) -> Any:
     return (lambda function: function) if model is None else model
+
+
+def _not_cast(original: Any) -> Any:
+    def make(autocast: Any, *args: Any, **kwargs: Any) -> None:
+        original(autocast, *args, **kwargs)
+        autocast._enabled = False
+
+    return make
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
