@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -56,6 +57,9 @@ def main(only: tuple[str, ...], relation: tuple[str, ...], steps: int) -> None:
     """Certify faulty and healthy programs, and say how well that does."""
     counts: dict[str, int] = {}
     for program in _chosen(only):
+        if program.needs and find_spec(program.needs) is None:
+            print(f"skipped {program.name:32}{program.needs} is not installed")
+            continue
         found = broken(program, steps=steps, only=relation)
         result = outcome(program, found)
         counts[result] = counts.get(result, 0) + 1

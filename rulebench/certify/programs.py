@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +18,13 @@ class Certified:
         name: Of the script.
         text: The script.
         breaks: The relations of which at least one must break; none for a healthy script.
+        needs: A package that it imports and that may not be installed.
     """
 
     name: str
     text: str
     breaks: frozenset[str] = field(default_factory=frozenset)
+    needs: str = ""
 
 
 #: A classifier of rows, with an evaluation after each epoch.
@@ -389,4 +392,10 @@ HEALTHY = (
     _tokens("attends", forward=_ATTENDS.format(_MASKS)),
     _tokens("packs", **_PACKED, forward=_PACKED_FORWARD.format(_OWN_DOCUMENT)),
 )
-PROGRAMS = FAULTY + HEALTHY
+#: Healthy scripts as people write them, with a framework or without.
+_FRAMEWORKS = {"lightning": "lightning", "trainer": "transformers"}
+WRITTEN = tuple(
+    Certified(path.stem, path.read_text(), needs=_FRAMEWORKS.get(path.stem.partition("_")[0], ""))
+    for path in sorted(Path(__file__).with_name("scripts").glob("*.py"))
+)
+PROGRAMS = FAULTY + HEALTHY + WRITTEN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from rulebench.certify.__main__ import broken, outcome
-from rulebench.certify.programs import FAULTY, HEALTHY, PROGRAMS
+from rulebench.certify.programs import FAULTY, HEALTHY, PROGRAMS, WRITTEN
 
 from stepwatch.cli.certify import NAMES
 
@@ -24,7 +24,8 @@ class TestPrograms:
         named = frozenset().union(*(program.breaks for program in FAULTY))
 
         assert len(FAULTY) >= 20
-        assert len(OF) == len(FAULTY) + len(HEALTHY)
+        assert len(OF) == len(FAULTY) + len(HEALTHY) + len(WRITTEN)
+        assert len(WRITTEN) >= 20
         assert {"eager-compiled"} == set(NAMES) - named
 
 
