@@ -331,6 +331,9 @@ PROVED_BY: dict[str, tuple[str, ...]] = {
     "adam_epsilon": ("epsilon",),
     "second_moment_lags": ("rate", "gradients", "batches"),
     # the data
+    "labels_wrong": ("pairing",),
+    "sorted_data": ("order",),
+    "label_leak": ("column",),
     "data_corrupted": ("batches", "inputs", "rows", "batch"),
     "bad_batch": ("rows", "batch", "inputs"),
     "not_normalized": ("inputs",),

@@ -27,15 +27,19 @@ if kind == "large":
     x[77] *= 1e4
 if kind == "label":
     y[77] = (y[77] + 2) % 3
+if kind == "sorted":
+    x, y = x[y.argsort()], y.sort().values
 model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3))
 optimizer = torch.optim.Adam(model.parameters(), lr=5.0 if kind == "rate" else 0.01)
 generator = torch.Generator().manual_seed(3)
 workers = 2 if kind == "workers" else 0
 step = 0
-for epoch in range(12 if kind in ("label", "large") else 2):
-    data = TensorDataset(x, y)
-    for inputs, targets in DataLoader(data, 16, True, generator=generator, num_workers=workers):
+for epoch in range({"label": 12, "large": 12, "sorted": 8, "shifted": 14}.get(kind, 2)):
+    data, mixed = TensorDataset(x, y), kind != "sorted"
+    for inputs, targets in DataLoader(data, 16, mixed, generator=generator, num_workers=workers):
         optimizer.zero_grad()
+        if kind == "shifted":
+            targets = targets.roll(1)
         outputs = model(inputs)
         if kind == "unknown" and step == 20:
             outputs = outputs * torch.inf  # in the replay it is another step that has this number
@@ -56,6 +60,8 @@ torch.manual_seed(0)
 kind = sys.argv[1]
 inputs = torch.randn(1600, 8) * (100 if kind == "raw" else 1)
 targets = (inputs[:, :1] + torch.sin(inputs[:, 1:2])) / (100 if kind == "raw" else 1)
+if kind == "column":
+    inputs[:, 5:6] = targets
 between = nn.ReLU() if kind == "raw" else nn.Tanh()
 
 
@@ -127,6 +133,22 @@ def rows_with_the_bad_one(folder, kind, *, last=False):
 
 
 class TestProve:
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("kind", "script", "cause", "rule"),
+        [
+            ("column", "settings.py", "column", "label_leak"),
+            ("sorted", "train.py", "order", "repeated_data"),
+            ("shifted", "train.py", "pairing", "chance_level"),
+        ],
+    )
+    def test_how_data_are_arranged(self, recorded, kind, script, cause, rule):
+        """The same rows, columns and targets, at other places, make no finding any more."""
+        proof = prove(recorded(kind, script=script), kind)
+
+        assert (cause, rule) == (proof["cause"], proof["rule"])
+        assert ("removes it", "remains") == tuple(one["outcome"] for one in proof["tried"][-2:])
+
     @pytest.mark.slow
     def test_a_row_that_is_not_finite(self, recorded):
         """Without it all is well, and without all others it is not; the run says so from then."""

@@ -34,6 +34,7 @@ from ..trial.alternatives import (
     unusual_rows,
 )
 from ..trial.recording import Recording, as_ranges
+from .data_changes import data_changes
 from .engine import Watch
 from .parameters import DEFAULT_RULES
 from .root_cause import rule_name, sign_of
@@ -46,10 +47,13 @@ NOT_AGAIN = "does not come again"
 #: Findings of these signs are about one step, or what a few made; others need more than a replay.
 SIGNS = frozenset(
     {"spike", "growth", "bad_data", "non_finite", "exploded", "updates", "moved", "drift",
-     "loss_input", "rate", "state", "precision", "pace", "unchanged", "outcome"}
+     "loss_input", "rate", "state", "precision", "pace", "unchanged", "outcome", "inputs", "data"}
 )  # fmt: skip
 #: Those of which what made them may lie many steps back.
-LONG = frozenset({"updates", "drift", "rate", "state", "precision", "pace", "unchanged", "outcome"})
+LONG = frozenset(
+    {"updates", "drift", "rate", "state", "precision", "pace", "unchanged", "outcome", "inputs",
+     "data"}
+)  # fmt: skip
 #: Those of steps that are too small.
 _TOO_SMALL = frozenset({"pace", "unchanged"})
 #: More steps than that are no step and its neighbours: no one batch is looked for in them.
@@ -60,7 +64,7 @@ _SMALLER = ((0.1, "a tenth"), (0.01, "a hundredth"), (0.001, "a thousandth"))
 #: A schedule that is meant to changes a rate by less from one step to the next.
 _RATE_JUMP = 3.0
 #: Of these, another step that is not in order as well has a cause of its own.
-_ALONE = frozenset({"bad_data", "non_finite", "exploded"})
+_ALONE = frozenset({"bad_data", "inputs", "non_finite", "exploded"})
 _MOST_REPLAYS = 60
 _FEWEST_ELEMENTS = 16
 _ORDINARY_STEPS = 5
@@ -201,11 +205,16 @@ class Prover:
 
     def _attempts(self) -> tuple[Callable[[], Proof | None], ...]:
         # Steps that are too small are so whatever the batch.
-        is_too_small = sign_of(self.anomaly.finding) in _TOO_SMALL
-        if is_too_small or self.anomaly.num_steps > _FEW_STEPS:
-            return self._precision, self._input_size, self._updates
+        sign = sign_of(self.anomaly.finding)
+        if sign == "data":  # no update makes it
+            return (self._arrangement,)
+        is_few = self.anomaly.num_steps <= _FEW_STEPS
+        if sign == "inputs":
+            return self._batches if is_few else self._later_batches, self._input_size
+        if sign in _TOO_SMALL or not is_few:
+            return self._precision, self._arrangement, self._input_size, self._updates
         one = self._precision, self._batches, self._domains, self._input_size
-        if sign_of(self.anomaly.finding) in LONG:  # what many steps made, their updates did
+        if sign in LONG:  # what many steps made, their updates did
             return (*one, self._updates, self._circumstances)
         return (*one, self._circumstances, self._updates)
 
@@ -405,6 +414,15 @@ class Prover:
                 where = {"exp": "too large", "division": "(almost) zero"}.get(name, "zero or below")
                 text = f"{name} of what is {where}: with its argument bound it does not occur"
                 return self._proved("domain", text, {"function": name})
+        return None
+
+    def _arrangement(self) -> Proof | None:
+        """The same data otherwise: targets of other rows, rows in other batches."""
+        for one in data_changes(self.anomaly.finding):
+            if self._try(one.change) == REMOVES:
+                if self._try(one.control, is_control=True) == REMAINS:
+                    return self._proved(one.cause, one.text, one.evidence)
+                return None
         return None
 
     def _input_size(self) -> Proof | None:

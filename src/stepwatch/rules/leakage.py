@@ -234,6 +234,7 @@ class LabelLeak(Rule):
                         batch,
                         "feature",
                         f"has a correlation of {number(value)} with column {column} of the input",
+                        evidence={"column": column},
                     )
 
     def _evaluate_features(self, step: StepView) -> Findings:
@@ -261,6 +262,7 @@ class LabelLeak(Rule):
                     f"has a correlation of {number(sample.correlation)} with column"
                     f" {int(sample.column)} of the input",
                     MIN_COPIES,
+                    evidence={"column": int(sample.column)},
                 )
 
     def _evaluate_tables(self, step: StepView) -> Findings:
@@ -315,6 +317,7 @@ class LabelLeak(Rule):
         condition: str,
         what: str,
         num_samples: int | None = None,
+        evidence: dict[str, object] | None = None,
     ) -> Finding:
         return self.finding(
             step,
@@ -324,6 +327,7 @@ class LabelLeak(Rule):
             f" to step {step.train_step}",
             condition=condition,
             remedy=_REMEDIES[condition],
+            evidence=evidence or {},
         )
 
 

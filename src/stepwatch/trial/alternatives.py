@@ -6,7 +6,7 @@ row of another recorded step, with its target, so that no shape changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,13 +15,24 @@ import numpy.typing as npt
 
 from ..formats.blackbox import Frame
 from ..model.record import StepRecord
+from .rearranged import is_given, mixed, paired, rows_of, without_column
 from .recording import Forward, Recording
 
 Array = npt.NDArray[np.generic]
 Forwards = tuple[Forward, ...]
 AS_RECORDED = "as recorded"
 #: The kinds that change what the steps are given; the others are up to who runs them.
-CHANGES_BATCH = frozenset({"rows", "own_rows", "earlier", "clamp", "finite", "unit"})
+CHANGES_BATCH = frozenset(
+    {"rows", "own_rows", "earlier", "clamp", "finite", "unit", "paired", "mixed", "mixed_within",
+     "column", "other_columns"}
+)  # fmt: skip
+_ARRANGED: Mapping[str, Callable[[Sequence[Forwards], int], tuple[Forwards, ...] | None]] = {
+    "paired": paired,
+    "mixed": lambda steps, _: mixed(steps, across=True),
+    "mixed_within": lambda steps, _: mixed(steps, across=False),
+    "column": lambda steps, column: without_column(steps, column, others=False),
+    "other_columns": lambda steps, column: without_column(steps, column, others=True),
+}
 # Inputs of a size that no layer is made for: so far from 0, or of such a deviation.
 _UNUSUAL_SIZE = 10.0
 
@@ -32,15 +43,16 @@ class Alternative:
 
     Args:
         kind: What is changed: ``rows``, ``own_rows``, ``earlier``, ``clamp``, ``finite``,
-            ``unit``, ``precision``, ``eager``, ``mode``, ``random``, ``domain``, ``weight_decay``,
-            ``momentum``, ``epsilon``, ``clip``, ``unclipped``, ``held``, ``rate``, ``least_rate``,
-            ``layer``, ``other_layers``; or ``as recorded``.
+            ``unit``, ``paired``, ``mixed``, ``mixed_within``, ``column``,
+            ``other_columns``, ``precision``, ``eager``, ``mode``, ``random``, ``domain``,
+            ``weight_decay``, ``momentum``, ``epsilon``, ``clip``, ``unclipped``, ``held``,
+            ``rate``, ``least_rate``, ``layer``, ``other_layers``; or ``as recorded``.
         text: The change in words.
         step: The TRAIN step whose batch is changed, or the first of them.
         rows: Which of its rows are replaced.
         donor: The TRAIN step that the rows are taken from.
         value: The factor, norm, learning rate or number of bits; the row of the same batch that
-            the rows are replaced by.
+            the rows are replaced by; how many rows on a target is taken from; the column.
         layer: The module whose update is left out, or the only one that is updated, or the function
             whose arguments are bound.
     """
@@ -71,7 +83,7 @@ class Replayed:
 
 def num_rows(forwards: Forwards) -> int:
     """Return how many rows a step was given; 0 where that cannot be said."""
-    return sum(map(_rows_of, forwards))
+    return sum(map(rows_of, forwards))
 
 
 def donors_of(step: int, forwards: Mapping[int, Forwards]) -> list[int]:
@@ -96,7 +108,7 @@ def unusual_rows(step: int, forwards: Mapping[int, Forwards]) -> tuple[int, ...]
     found: list[int] = []
     first = 0
     for forward in forwards[step]:
-        rows = _rows_of(forward)
+        rows = rows_of(forward)
         for name, array in _inputs(forward):
             if name in ranges and rows and array.shape[:1] == (rows,):
                 flat = np.asarray(array, np.float64).reshape(rows, -1)
@@ -130,6 +142,9 @@ def apply(
         if not scales:
             return None
         return replace(recording, steps=tuple(_scaled(one, scales) for one in recording.steps))
+    if change.kind in _ARRANGED:
+        steps = _ARRANGED[change.kind](recording.steps, int(change.value))
+        return None if steps is None else replace(recording, steps=steps)
     at = change.step - recording.first
     if change.kind == "earlier":
         return _with_earlier(recording, forwards, at)
@@ -165,7 +180,7 @@ def _with_rows(own: Forwards, other: Forwards, rows: frozenset[int]) -> Forwards
     changed = []
     first = 0
     for mine, theirs in zip(own, other, strict=True):
-        size = _rows_of(mine)
+        size = rows_of(mine)
         chosen = sorted(row - first for row in rows if first <= row < first + size)
         first += size
         if not chosen:
@@ -182,12 +197,12 @@ def _repeated(own: Forwards, row: int) -> Forwards:
     """Return calls of models that are given one row again and again."""
     changed = []
     for forward in own:
-        size = _rows_of(forward)
+        size = rows_of(forward)
         frames = []
         for frame in (forward.begin, *forward.losses):
             arrays = dict(frame.arrays)
             for name, array in frame.arrays.items():
-                if _is_given(name) and array.ndim and size and not len(array) % size:
+                if is_given(name) and array.ndim and size and not len(array) % size:
                     each = len(array) // size
                     first = row % size * each
                     arrays[name] = np.concatenate([array[first : first + each]] * size)
@@ -199,7 +214,7 @@ def _repeated(own: Forwards, row: int) -> Forwards:
 def _frame_with_rows(mine: Frame, theirs: Frame, size: int, chosen: Sequence[int]) -> Frame:
     arrays = dict(mine.arrays)
     for name, array in mine.arrays.items():
-        if not _is_given(name) or not array.ndim or not size or len(array) % size:
+        if not is_given(name) or not array.ndim or not size or len(array) % size:
             continue
         each = len(array) // size  # of a target that was flattened, several elements are one row
         places = np.concatenate([np.arange(row * each, (row + 1) * each) for row in chosen])
@@ -284,19 +299,10 @@ def _inputs(forward: Forward) -> Iterator[tuple[str, Array]]:
             yield name, array
 
 
-def _is_given(name: str) -> bool:
-    return name.startswith(("batch/", "loss/"))
-
-
-def _rows_of(forward: Forward) -> int:
-    given = (array for name, array in forward.begin.arrays.items() if name.startswith("batch/"))
-    return next((len(array) for array in given if array.ndim), 0)
-
-
 def _shapes(forwards: Forwards) -> list[object]:
     frames = (frame for one in forwards for frame in (one.begin, *one.losses))
     return [
-        [(name, array.shape) for name, array in frame.arrays.items() if _is_given(name)]
+        [(name, array.shape) for name, array in frame.arrays.items() if is_given(name)]
         for frame in frames
     ]
 
