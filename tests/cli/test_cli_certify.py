@@ -121,11 +121,12 @@ class TestCertify:
 
         assert ("holds", "") == (found["accumulation"]["outcome"], found["accumulation"]["why"])
 
-    def test_the_lengths_of_a_packed_sequence_are_no_rows(self, tmp_path):
+    def test_the_lengths_and_places_of_a_packed_sequence_are_no_values_of_rows(self, tmp_path):
         """Of two halves there are two of them, which says nothing of the rows."""
         packs = (
             "        lengths = torch.full((len(x),), 3)\n"
-            "        rows = nn.utils.rnn.pack_padded_sequence(x.view(-1, 3, 2), lengths, True)\n"
+            "        each = x.view(-1, 3, 2)\n"
+            "        rows = nn.utils.rnn.pack_padded_sequence(each, lengths, True, False)\n"
             "        h = self.rnn(rows)[1][0]\n"
             "        gate = torch.softmax(self.gate(h), dim=1)\n"
         )

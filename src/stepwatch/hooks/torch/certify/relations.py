@@ -233,8 +233,8 @@ normalization left in training mode"
         return result
 
     def judge(self, base: RunOutcome, run: RunOutcome, band: NoiseBand) -> Break | None:
-        of_rows = replace(base, steps=[_with_rows(step, run.steps) for step in base.steps])
-        found = super().judge(of_rows, run, band)
+        values = replace(base, steps=[_of_values(step) for step in base.steps])
+        found = super().judge(values, run, band)
         if found is None and run.facts["changes"]:
             return Break("evaluation", run.facts["changes"])
         return found
@@ -750,19 +750,12 @@ class PackedApart(Relation):
         return torch.cat(rows)
 
 
-def _with_rows(step: HeldStep, run: HeldRun) -> HeldStep:
-    """Return a step without the outputs that have no rows, as the lengths of a packed sequence.
-
-    Those have another number of elements where rows are apart.
-    """
-    there = next((one for one in run if one.key == step.key), None)
-    if there is None:
-        return step
-    sizes = dict(zip(there.names, _sizes(there), strict=True))
+def _of_values(step: HeldStep) -> HeldStep:
+    """Return a step without the outputs that are integers: lengths and places of rows differ."""
     kept = [
         row
-        for row, (name, size) in enumerate(zip(step.names, _sizes(step), strict=True))
-        if step.collections[row] != "outputs" or sizes.get(name) == size
+        for row, kind in enumerate(step.collections)
+        if kind != "outputs" or not step.dtypes[row].startswith(("int", "uint", "bool"))
     ]
     names, collections, dtypes = (
         tuple(each[row] for row in kept) for each in (step.names, step.collections, step.dtypes)
@@ -770,11 +763,6 @@ def _with_rows(step: HeldStep, run: HeldRun) -> HeldStep:
     return replace(
         step, names=names, collections=collections, dtypes=dtypes, statistics=step.statistics[kept]
     )
-
-
-def _sizes(step: HeldStep) -> list[float]:
-    counts: list[float] = step.statistics[:, [COUNT, NAN, POSINF, NEGINF]].sum(axis=1).tolist()
-    return counts
 
 
 def _starts(one: torch.Tensor, ids: torch.Tensor) -> torch.Tensor | None:
