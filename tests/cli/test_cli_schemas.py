@@ -80,7 +80,14 @@ def test_every_verb_that_prints_json_has_a_schema(verb):
     assert "schema_version" in schema["required"]
 
 
-@pytest.mark.parametrize("verb", CALLS)
+#: These run the script again.
+_LONG = ("blame", "prove", "replay")
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [pytest.param(one, marks=[pytest.mark.slow] if one in _LONG else []) for one in CALLS],
+)
 def test_what_is_printed_is_as_the_schema_says(folder, verb):
     done = call(STEPWATCH, *CALLS[verb], "--json", cwd=folder)
 

@@ -299,7 +299,7 @@ class TestWorkers:
 
 
 class TestCost:
-    @pytest.mark.parametrize("size", [20, 200])
+    @pytest.mark.parametrize("size", [20, pytest.param(200, marks=pytest.mark.slow)])
     def test_a_tick_asks_the_store_no_more_often_with_many_workers(self, training, size):
         """What is not read in one tick is in the next."""
         run = training(size)
@@ -310,6 +310,7 @@ class TestCost:
         assert 20 == run.status().evaluations
         assert most <= 80
 
+    @pytest.mark.slow
     def test_while_nothing_is_new_a_tick_lists_the_parts_of_one_worker(self, training):
         """Nothing can be complete before that one has written more."""
         run = training(200)

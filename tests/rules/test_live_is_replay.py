@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from stepwatch.rules import DEFAULT_RULES
-from tests.support.rules.rule_programs import noisy_regression, small_classifier
+from tests.support.rules.rule_programs import (
+    accumulated,
+    noisy_regression,
+    small_classifier,
+    true_labels,
+)
 from tests.support.rules.rule_runs import assert_live_is_replay, judge
 from tests.support.rules.scenarios import HEALTHY, SCENARIOS, Scenario, first_of_each_rule
 
@@ -18,7 +23,17 @@ def _name(value):
     return f"{getattr(value, 'func', value).__name__}{getattr(value, 'keywords', '')}"
 
 
-@pytest.mark.parametrize("scenario", first_of_each_rule(SCENARIOS), ids=_name)
+#: These take seconds each under the real hook; on hand-made records all are judged quickly.
+_LONG = (accumulated, noisy_regression, small_classifier, true_labels)
+
+
+def _scenarios():
+    for one in first_of_each_rule(SCENARIOS):
+        is_long = isinstance(one, Scenario) and getattr(one.program, "func", one.program) in _LONG
+        yield pytest.param(one, marks=pytest.mark.slow) if is_long else one
+
+
+@pytest.mark.parametrize("scenario", list(_scenarios()), ids=_name)
 def test_a_rule_speaks_up_when_it_must_wherever_it_runs(scenario, tmp_path):
     """Under the real hook; each finding equal to the last byte, each status, and as stored."""
     findings, statuses = judge(scenario.program, scenario.rule, tmp_path)
@@ -26,10 +41,6 @@ def test_a_rule_speaks_up_when_it_must_wherever_it_runs(scenario, tmp_path):
     expected = "IssuesFound" if scenario.must_fire else "NoIssuesFound"
     assert (expected, scenario.must_fire) == (statuses[0].status, bool(findings))
     assert_live_is_replay(tmp_path, scenario.rule, findings, statuses)
-
-
-#: These take seconds each under the real hook; on hand-made records all are judged quickly.
-_LONG = (small_classifier, noisy_regression)
 
 
 @pytest.mark.parametrize(

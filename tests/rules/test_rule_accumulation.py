@@ -17,7 +17,18 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 RULE = "grad_accumulation_scale"
 
 
-@pytest.mark.parametrize("name", [name for name, one in TOKENS.items() if one.must_fire])
+#: These say the same of other ways to write it, and train for long.
+_LONG = ("means of padded texts", "means by a module")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in _LONG else [])
+        for name, one in TOKENS.items()
+        if one.must_fire
+    ],
+)
 def test_targets_that_count_unlike_are_found(name, tmp_path):
     """One finding: the means of micro-batches count alike, whatever they are means over."""
     found, statuses = judge(TOKENS[name].program, RULE, tmp_path / "run")

@@ -50,6 +50,8 @@ HEALTHY = [
     (healthy.NearReference, {"steps": 60}),
     (healthy.SelfPlay, {"steps": 100}),
 ]
+#: Of these, the others take seconds each.
+QUICK = (Grpo, healthy.Polyak, healthy.SquaredByHand)
 
 
 def train(training, **options):
@@ -223,7 +225,10 @@ class TestRlUpdate:
         conditions = {json.loads(one)["condition"] for one in found}
         assert {condition} == conditions, statuses[0].details
 
-    @pytest.mark.parametrize(("training", "options"), HEALTHY)
+    @pytest.mark.parametrize(
+        ("training", "options"),
+        [one if one[0] in QUICK else pytest.param(*one, marks=pytest.mark.slow) for one in HEALTHY],
+    )
     def test_a_healthy_training_by_rewards_is_let_be(self, training, options, tmp_path):
         found, statuses = judge(lambda: train(training, **options), "rl_update", tmp_path / "run")
 
@@ -231,6 +236,7 @@ class TestRlUpdate:
             training is healthy.SelfPlay and found == []
         )
 
+    @pytest.mark.slow
     def test_a_stored_run_is_judged_as_it_was_live(self, tmp_path):
         found, statuses = judge(
             lambda: train(faults.DqnFrozenTarget, steps=320), "rl_update", tmp_path / "run"
