@@ -12,6 +12,7 @@ from stepwatch.hooks.boosting.rounds import (
     Metric,
     Node,
     columns_of,
+    constrained_against,
     grouping,
     numbered,
     numbered_by_appearance,
@@ -203,3 +204,33 @@ class TestRecoded:
     )
     def test_what_only_counts_is_let_be(self, column):
         assert 0 == numbered_by_appearance(np.asarray(column, np.float64))
+
+
+class TestConstraints:
+    """The price of a flat rises with its area and its floor, and falls with its age."""
+
+    area, floor, age, rest = np.random.default_rng(0).normal(size=(4, 1000))
+    price = 2 * area + floor - 2 * age + rest
+
+    @property
+    def rows(self):
+        return {"area": self.area, "floor": self.floor, "age": self.age}
+
+    @pytest.mark.parametrize(
+        "constraints",
+        ["[-1, 0, 1]", "(-1,0,1)", "area:-1,age:1", "{'area': -1, 'age': 1}", "0:-1,2:1"],
+    )
+    def test_those_that_go_against_the_data_are_told(self, constraints):
+        """However they are written."""
+        assert ["age", "area"] == sorted(constrained_against(self.rows, self.price, constraints))
+
+    @pytest.mark.parametrize(
+        "constraints", ["[1, 1, -1]", "{'age': -1}", "[0, 0, 0]", "[1, 1, 1]", "None", ""]
+    )
+    def test_others_are_let_be(self, constraints):
+        """One alone may be meant: it is of what other columns leave."""
+        assert {} == constrained_against(self.rows, self.price, constraints)
+
+    def test_of_a_few_rows_nothing_is_said(self):
+        few = {name: column[:100] for name, column in self.rows.items()}
+        assert {} == constrained_against(few, self.price, "[-1, 0, 1]")

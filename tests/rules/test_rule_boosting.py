@@ -135,6 +135,15 @@ class TestRecoded:
         assert "city, shop: the training data and test each number" in findings[0].message
 
 
+class TestConstrained:
+    def test_the_columns_and_their_ways_are_named(self):
+        tensors = {"boosting/constrained/area": np.array(0.8), "boosting/constrained/age": -0.5}
+        findings, _ = judged("setup", [full_step({"boosting": tensors}, 0)])
+
+        assert ["constrained"] == [one.condition for one in findings]
+        assert "area (made to fall, rank correlation with the labels 0.8)" in findings[0].message
+
+
 class TestLabelIn:
     def test_the_column_is_named(self):
         tensors = {"boosting/label_in/price": np.array(1.0)}

@@ -174,6 +174,7 @@ TITLES: Mapping[str, str] = {
     "router_collapse:unbalanced": "experts are used unequally",
     "saturated_activation": "activations are saturated",
     "setup:class_weights": "class weights favour the frequent classes",
+    "setup:constrained": "monotone constraints go against the data",
     "setup:early_stopping": "early stopping watches the wrong metric",
     "setup:few_rounds": "too few rounds for the learning rate",
     "setup:linear": "no activation between layers",

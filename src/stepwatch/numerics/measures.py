@@ -347,6 +347,29 @@ def order_alike(one: Floats, other: Floats) -> bool:
     return same and bool(2 * np.count_nonzero(signs[0]) >= len(signs[0]))
 
 
+def rank_correlation(one: npt.ArrayLike, other: npt.ArrayLike) -> float:
+    """Return Spearman's coefficient, from -1 to 1; 0 where one is the same throughout.
+
+    Ties have any order, which takes them nearer to 0.
+
+    Args:
+        one: Shape ``[n]``.
+        other: Of the same shape; places where either is not finite are left out.
+
+    Example:
+        >>> rank_correlation([1, 5, 9], [2, 20, 200]), rank_correlation([1, 5, 9], [9, 1, 0])
+        (1.0, -1.0)
+    """
+    x, y = (np.asarray(each, np.float64) for each in (one, other))
+    known = np.isfinite(x) & np.isfinite(y)
+    x, y = x[known], y[known]
+    if len(x) < 2 or (x == x[0]).all() or (y == y[0]).all():
+        return 0.0
+    middle = (len(x) - 1) / 2
+    a, b = (np.argsort(np.argsort(each)) - middle for each in (x, y))
+    return float(a @ b / (a @ a))  # both have the same ranks
+
+
 def correlations(columns: Floats, target: Floats) -> Floats:
     """Return how each column correlates with a target, in magnitude.
 

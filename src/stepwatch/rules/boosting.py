@@ -34,6 +34,8 @@ IN_GROUPS, APART, LEAST_GROUPS = 5.0, 3.0, 20
 SAME_MEAN, SAME_STD, SAME_SIZE = 0.25, 1.25, 1.5
 #: Columns whose categories training and another set of data number each by its own first rows.
 _RECODED = "boosting/recoded/"
+#: Columns whose monotone constraint is against the data, by their rank correlation with labels.
+_CONSTRAINED = "boosting/constrained/"
 _RATE = "hyperparameters/learning_rate"
 #: Boosting whose trees stay as they were grown, each multiplied by the learning rate.
 _BOOSTERS = ("hyperparameters/booster", "hyperparameters/boosting")
@@ -150,6 +152,7 @@ class Boosting:
         yield from self._uncensored(step)
         yield from self._ungrouped(step)
         yield from self._recoded(step)
+        yield from self._constrained(step)
         yield from self._stopped_by(step)
 
     def finish(self) -> Findings:
@@ -230,6 +233,29 @@ class Boosting:
                     " they lie as the sizes of groups say; to shuffle, shuffle whole groups",
                 )
                 break
+
+    def _constrained(self, step: StepView) -> Findings:
+        """Find monotone constraints that are against the data, in several columns."""
+        for group in prefixed(step, "boosting", _CONSTRAINED):
+            names = [name.removeprefix(_CONSTRAINED) for name in group.names]
+            ways = [
+                f"{name} (made to {'fall' if one.scalar > 0 else 'rise'}, rank correlation with the"
+                f" labels {number(one.scalar)})"
+                for name, one in zip(names, group, strict=True)
+            ]
+            yield self._rule.finding(
+                step,
+                group[0],
+                f"monotone constraints go against the data in {len(names)} columns, as where they"
+                f" stand in another order than these: {listed(ways)}",
+                condition="constrained",
+                value=group[0].scalar,
+                threshold=0.0,
+                worker=group.record.worker,
+                remedy="give the constraints by the names of the columns, as"
+                " monotone_constraints={'area': 1, 'age': -1}, or in the order in which the model"
+                " has its columns",
+            )
 
     def _recoded(self, step: StepView) -> Findings:
         """Find categories that have other numbers in the data that are evaluated."""

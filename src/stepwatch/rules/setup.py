@@ -167,8 +167,9 @@ class Setup(Rule):
     ``other_range``: ids of an embedding are drawn from the range of another one. ``other_ids``: an
     embedding is looked up by the ids of another one. ``turned``: a loss of triplets or pairs pulls
     together what is unlike, and pushes apart what is alike. ``not_cumulative``: a diffusion model
-    is given noise by what one step keeps, and not by the product of all until then. ``recoded``:
-    categories have other numbers in training than in the data that are evaluated.
+    is given noise by what one step keeps, and not by the product of all until then.
+    ``constrained``: monotone constraints go against the data. ``recoded``: categories have other
+    numbers in training than in the data that are evaluated.
     """
 
     name = "setup"
@@ -185,6 +186,7 @@ class Setup(Rule):
         "unsplit*": "loss_input",
         "uncensored*": "loss_input",
         "ungrouped*": "data",
+        "constrained*": "setup",
         "recoded*": "data",
         "other_range*": "data",
         "turned*": "loss_input",

@@ -26,6 +26,7 @@ from .rounds import (
     Metric,
     Round,
     TrainedModel,
+    constrained_against,
     grouping,
     numbered,
     ordered_as,
@@ -188,7 +189,7 @@ class BoostingHook(Hook):
                 self._observe_named("boosting", "censored", np.asarray(one.censored, np.float64))
             for data in one.data:
                 self._observe_groups(data)
-            self._observe_columns(one.data)
+            self._observe_columns(one.data, dict(texts).get("monotone_constraints", ""))
         if self.wants("feature_importance"):
             self._observe_all("feature_importance", self.computed("importances", model.importances))
         if self.wants("trees"):
@@ -268,8 +269,10 @@ class BoostingHook(Hook):
         for name, value in grouping(data.labels(), sizes).items() if len(sizes) else ():
             self._observe_named("boosting", f"{of}/{name}/{data.name}", np.asarray(value))
 
-    def _observe_columns(self, data: Sequence[EvaluationSet]) -> None:
-        """Observe which columns give the label away, or number their categories for each table."""
+    def _observe_columns(self, data: Sequence[EvaluationSet], constraints: str) -> None:
+        """Observe which columns give the label away, are constrained against it, or number their
+        categories for each table.
+        """
         others = [one for one in data if not one.trains]
         trained = next((one for one in data if one.trains), None)
         if trained is None:
@@ -277,6 +280,9 @@ class BoostingHook(Hook):
         table = self.computed("columns", trained.columns)
         for name in ordered_as(table, trained.labels()):
             self._observe_named("boosting", f"label_in/{name}", np.asarray(1.0))
+        against = constrained_against(table, trained.labels(), constraints) if constraints else {}
+        for name, rank in against.items():
+            self._observe_named("boosting", f"constrained/{name}", np.asarray(rank))
         columns = numbered(table) if others else {}
         for one in others if columns else ():  # else they need not be read
             for name, count in recoded(columns, self.computed("columns", one.columns)).items():

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ...numerics.measures import order_alike
+from ...numerics.measures import order_alike, rank_correlation
 from ..observations import LEAST_COLUMNS, LEAST_ROWS
 
 Array = npt.NDArray[np.generic]
@@ -101,6 +101,51 @@ def ordered_as(columns: Mapping[str, Array], labels: Array) -> list[str]:
         if LEAST_ROWS <= len(column) <= len(labels)
         and order_alike(column.astype(np.float64), labels[: len(column)].astype(np.float64))
     ]
+
+
+#: Of fewer rows ranks correlate like this by chance; and so many columns are against the data
+#: where constraints stand in another order than the columns.
+_LEAST_CONSTRAINED, _AGAINST, _LEAST_AGAINST = 400, 0.2, 2
+
+
+def constrained_against(
+    columns: Mapping[str, Array], labels: Array, constraints: str
+) -> dict[str, float]:
+    """Return the columns whose monotone constraint is against the data, where several are.
+
+    Args:
+        columns: Of the first rows, shape ``[rows]`` each.
+        labels: Of all rows.
+        constraints: What the model is trained with: 1, 0 or -1 for each column in order, or by the
+            name or the number of a column.
+
+    Returns:
+        The rank correlation of each with the labels (Spearman), from -1 to 1.
+
+    Example:
+        >>> x = np.arange(400.0)
+        >>> constrained_against({"area": x, "age": -x}, 3 * x, "(-1,1)")
+        {'area': 1.0, 'age': -1.0}
+        >>> constrained_against({"area": x, "age": -x}, 3 * x, "{'age': -1, 'area': 1}")
+        {}
+    """
+    names = list(columns)
+    pairs = re.findall(r"([^\s'\"{,]+)['\"]?\s*:\s*([-+]?1)\b", constraints)
+    signs = {names[int(name)] if _is_place(name, names) else name: sign for name, sign in pairs}
+    if not pairs:
+        signs = dict(zip(names, re.findall(r"[-+]?\d+", constraints), strict=False))
+    found = {}
+    for name, sign in signs.items():
+        column = columns.get(name, np.empty(0))
+        if int(sign) and _LEAST_CONSTRAINED <= len(column) <= len(labels) and labels.ndim == 1:
+            rank = rank_correlation(column, labels[: len(column)])
+            if rank * int(sign) <= -_AGAINST:
+                found[name] = rank
+    return found if len(found) >= _LEAST_AGAINST else {}
+
+
+def _is_place(name: str, names: Sequence[str]) -> bool:
+    return name not in names and name.isdigit() and int(name) < len(names)
 
 
 def numbered_by_appearance(column: Array) -> int:
