@@ -16,6 +16,16 @@ from .collection import loss_function, subject
 from .steps import Mode
 
 
+def is_integer(dtype: str) -> bool:
+    """Return whether a dtype, by its name, is one of whole numbers or of truth values.
+
+    Example:
+        >>> is_integer("int64"), is_integer("bool"), is_integer("bfloat16")
+        (True, True, False)
+    """
+    return dtype.startswith(("int", "uint", "bool"))
+
+
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
     """What is known of a tensor besides its numbers.

@@ -12,6 +12,7 @@ from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule, few_steps
 from ..judge.step_view import StepNumber, StepView, TensorView
 from ..model.finding import Finding
+from ..model.record import is_integer
 from ..numerics.measures import by_x, number
 from ..numerics.statistics import COUNT, MAX, MIN, SUM, ZEROS
 from .shared import BINARY, CROSS_ENTROPIES, ELEMENTWISE, dependence_samples, in_a_row, of_same_loss
@@ -424,8 +425,8 @@ def _repeats(given: _Given) -> bool:
 
 def _are_two_classes(label: TensorView) -> bool:
     """Return whether a batch of labels are whole numbers by their dtype, 0 and 1."""
-    is_whole = label.info.dtype.startswith(("int", "uint", "bool"))
-    return is_whole and label.statistics.min == 0 and label.statistics.max == 1
+    of = label.statistics
+    return is_integer(label.info.dtype) and of.min == 0 and of.max == 1
 
 
 def _begin_at_one(given: _Given) -> bool:

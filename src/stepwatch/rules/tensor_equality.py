@@ -20,7 +20,7 @@ from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
-from ..model.record import Layout, TensorInfo
+from ..model.record import Layout, TensorInfo, is_integer
 from ..numerics.measures import Floats, listed, non_finite, number
 from ..numerics.statistics import COUNT, MAX, MIN, NAN, NUM_FIELDS, SUM, SUM_ABS, SUM_SQ, ZEROS
 from .shared import Array, TensorRule, is_trainable
@@ -52,7 +52,7 @@ class Tolerance:
 
     def for_dtypes(self, infos: Sequence[TensorInfo]) -> Floats:
         """Return ``rtol`` and ``atol`` for each tensor, 0 for integers; shape ``[tensors, 2]``."""
-        exact = [info.dtype.startswith(("int", "uint", "bool")) for info in infos]
+        exact = [is_integer(info.dtype) for info in infos]
         return np.where(np.array(exact, bool)[:, np.newaxis], 0.0, (self.rtol, self.atol))
 
     def allows(self, older: Array, newer: Array) -> bool:

@@ -17,6 +17,7 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from ....diff.parting import HeldRun, HeldStep, NoiseBand, Parting, first_parting
+from ....model.record import is_integer
 from ....model.steps import Mode
 from ....numerics.statistics import COUNT, NAN, NEGINF, POSINF, SUM
 from ..internals import replace_code
@@ -755,7 +756,7 @@ def _of_values(step: HeldStep) -> HeldStep:
     kept = [
         row
         for row, kind in enumerate(step.collections)
-        if kind != "outputs" or not step.dtypes[row].startswith(("int", "uint", "bool"))
+        if kind != "outputs" or not is_integer(step.dtypes[row])
     ]
     names, collections, dtypes = (
         tuple(each[row] for row in kept) for each in (step.names, step.collections, step.dtypes)
