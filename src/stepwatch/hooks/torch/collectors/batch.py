@@ -72,7 +72,7 @@ def _memory(tensor: torch.Tensor) -> StorageWeakRef | None:
     """Return the memory of a tensor, which it shares with what is detached from it."""
     try:
         return StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
-    except (RuntimeError, NotImplementedError):  # it has none of its own, as a wrapper
+    except RuntimeError:  # it has none of its own, as a wrapper
         return None
 
 
