@@ -28,7 +28,7 @@ def cause_of(finding):
 FOUND = [one for one in CUT_OFF if one.must_fire]
 
 
-@pytest.mark.parametrize(("scenario", "cause"), zip(FOUND, CAUSES, strict=True), ids=CAUSES)
+@pytest.mark.parametrize(("scenario", "cause"), list(zip(FOUND, CAUSES, strict=True)), ids=CAUSES)
 def test_what_cuts_it_off_is_named(scenario, cause, tmp_path):
     found, statuses = judge(scenario.program, scenario.rule, tmp_path / "run")
 
