@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -61,3 +62,67 @@ class TestRecurrent:
     def test_a_layer_that_is_given_time_first_is_right(self, how, tmp_path):
         """Whether the model turns its input or the script does."""
         assert [] == judge(_writes(**how), "dependence", tmp_path / "run")[0]
+
+
+def _blobs(rng, size=16):
+    """A bright rectangle on noise, and where it is."""
+    mask = torch.zeros(size, size)
+    top, left = (int(rng.integers(0, size - 6)) for _ in range(2))
+    mask[top : top + 5, left : left + 4] = 1
+    return mask + 0.3 * torch.from_numpy(rng.standard_normal((size, size))).float(), mask
+
+
+def _segments(turn, *, classes=False):
+    """A model that finds rectangles in pictures that are augmented by ``turn``."""
+
+    def train():
+        torch.manual_seed(0)
+        rng = np.random.default_rng(0)
+        channels = 2 if classes else 1
+        model = nn.Sequential(
+            nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, channels, 3, padding=1)
+        )
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        for _ in range(24):
+            pairs = [turn(rng, *_blobs(rng)) for _ in range(16)]
+            pictures, masks = (torch.stack(each)[:, None] for each in zip(*pairs, strict=True))
+            optimizer.zero_grad()
+            if classes:
+                loss = nn.functional.cross_entropy(model(pictures), masks[:, 0].long())
+            else:
+                loss = nn.functional.binary_cross_entropy_with_logits(model(pictures), masks)
+            loss.backward()
+            optimizer.step()
+
+    return train
+
+
+def _flip_apart(rng, picture, mask):
+    return (picture.flip(1), mask) if rng.random() < 0.5 else (picture, mask)
+
+
+def _flip_together(rng, picture, mask):
+    return (picture.flip(1), mask.flip(1)) if rng.random() < 0.5 else (picture, mask)
+
+
+def _transpose(rng, picture, mask):
+    return picture, mask.T
+
+
+class TestPictures:
+    @pytest.mark.parametrize("turn", [_flip_apart, _transpose])
+    @pytest.mark.parametrize("classes", [False, True])
+    def test_masks_that_lie_otherwise_than_their_pictures_are_found(self, turn, classes, tmp_path):
+        found, _ = judge(_segments(turn, classes=classes), "dependence", tmp_path / "run")
+        told = [json.loads(one) for one in found]
+
+        assert [("flipped", "warning")] == [(one["condition"], one["severity"]) for one in told]
+
+    def test_masks_that_are_flipped_with_them_are_right(self, tmp_path):
+        assert [] == judge(_segments(_flip_together), "dependence", tmp_path / "run")[0]
+
+    def test_where_masks_tell_nothing_of_the_pictures_nothing_is_said(self, tmp_path):
+        def unrelated(rng, picture, mask):
+            return torch.from_numpy(rng.standard_normal(mask.shape)).float(), mask
+
+        assert [] == judge(_segments(unrelated), "dependence", tmp_path / "run")[0]

@@ -52,6 +52,9 @@ DEPENDENCE = (
     "together",  # of how many samples batch normalization takes the statistics
     "compared",  # with how many targets a written loss compares each prediction
     "as_time",  # 1 where a recurrent layer takes samples for steps of time, 0 where none does
+    "aligned",  # of how many samples the target lies on the picture as they are,
+    "flipped",  # and of how many where it is flipped or turned; see ``alignment``,
+    "pictures",  # of how many pictures
 )
 #: Of fewer rows and columns a high correlation with the target is no surprise; in more columns it
 #: is not looked for.
@@ -61,6 +64,12 @@ LEAST_ROWS, LEAST_COLUMNS, MOST_COLUMNS = 16, 4, 4096
 SERIES, EXACT = 0.8, 1 - 1e-9
 # What neighbours leave of the variance of a place, if a series has noise.
 _NOISE = 1e-6
+# A target explains more of the variance of its picture than of those of others by this factor, all
+# but this part of them, and this part of it in any other way to lie. Of more classes or elements,
+# smaller pictures or fewer, it is not looked at.
+_UNLIKE_OTHERS, _OF_OTHERS, _ELSEWHERE, _LEAST_EXPLAINED = 1.5, 0.9, 0.5, 0.02
+_LEAST_PICTURES = 8
+_MOST_PICTURES, _MOST_CLASSES, _MOST_PIXELS, _LEAST_SIZE = 32, 16, 1 << 20, 8
 
 
 def is_noisy_series(places: npt.NDArray[np.float64], at: int) -> bool:
@@ -129,6 +138,76 @@ def correlation(
         if near and correlations(x[:, near], x[:, best]).max() > SERIES:
             return nothing
     return float(found[best]), float(best)
+
+
+def alignment(
+    given: npt.NDArray[np.generic], target: npt.NDArray[np.generic]
+) -> tuple[float, float, float]:
+    """Return of how many pictures the target lies as they do, and of how many flipped or turned.
+
+    A mask tells more of the brightness of its own picture than of another, if it lies as that does.
+    Where the two of a sample were flipped apart it does so flipped back. Pictures that look the
+    same flipped, or of which the target tells no more than of others, are neither.
+
+    Args:
+        given: Pictures, shape ``[samples, channels, height, width]``, with the channels last, or
+            without.
+        target: Classes, as integers, or numbers, shape ``[samples, height, width]`` with or without
+            an axis of one channel.
+
+    Returns:
+        Both counts, and of how many samples: at most 32. Nan for what is no such target.
+    """
+    nothing = math.nan, math.nan, math.nan
+    shape = tuple(size for size in target.shape[1:] if size > 1)
+    if target.ndim < 3 or len(shape) != 2 or min(shape) < _LEAST_SIZE or given.ndim not in (3, 4):
+        return nothing
+    pictures, masks = given[:_MOST_PICTURES], target[:_MOST_PICTURES].reshape(-1, *shape)
+    if pictures.ndim == 3:
+        pictures = pictures[:, None]
+    elif pictures.shape[1:3] == shape != pictures.shape[2:]:
+        pictures = np.moveaxis(pictures, -1, 1)
+    is_wrong = pictures.shape[2:] != shape or pictures.size > _MOST_PIXELS
+    if len(given) != len(target) or len(masks) < _LEAST_PICTURES or is_wrong:
+        return nothing
+    own, others = (
+        np.array(
+            [
+                _explained(picture.astype(np.float64), mask)
+                for picture, mask in zip(those, masks, strict=True)
+            ]
+        )
+        for those in (pictures, np.roll(pictures, 1, 0))
+    )
+    least = max(_LEAST_EXPLAINED, _UNLIKE_OTHERS * np.quantile(others.max(1), _OF_OTHERS))
+    here, elsewhere = own.T
+    aligned = (here > least) & (elsewhere <= _ELSEWHERE * here)
+    flipped = (elsewhere > least) & (here <= _ELSEWHERE * elsewhere)
+    return float(aligned.sum()), float(flipped.sum()), float(len(masks))
+
+
+def _explained(picture: npt.NDArray[np.float64], mask: npt.NDArray[Any]) -> tuple[float, float]:
+    """Return which share of a channel's variance a mask explains, and at most flipped or turned."""
+    centred = picture - picture.mean((1, 2), keepdims=True)
+    classes = np.unique(mask) if mask.dtype.kind in "iub" else mask[:0, 0]
+    if len(classes) > _MOST_CLASSES:
+        return 0.0, 0.0
+    parts = [mask == one for one in classes] or [mask - mask.mean()]
+    total = (centred**2).sum((1, 2))
+
+    def share(turned: npt.NDArray[np.float64]) -> float:
+        explained = sum(
+            (turned * part).sum((1, 2)) ** 2 / size
+            for part in parts
+            if (size := float((part.astype(np.float64) ** 2).sum()))
+        )
+        return float(np.max(explained / np.where(total > 0, total, np.inf)))
+
+    ways = [centred[:, ::down, ::across] for down in (1, -1) for across in (1, -1)]
+    if picture.shape[1] == picture.shape[2]:
+        ways += [one.swapaxes(1, 2) for one in ways]
+    here, *others = map(share, ways)
+    return here, max(others)
 
 
 class LossNames:

@@ -27,6 +27,7 @@ TITLES: Mapping[str, str] = {
     "dependence:ahead": "targets are two tokens ahead",
     "dependence:as_time": "samples are taken for time steps",
     "dependence:blind": "prediction skips the nearest tokens",
+    "dependence:flipped": "targets are flipped against their pictures",
     "dependence:future": "prediction sees the future",
     "dependence:order": "predictions and targets are in different orders",
     "dependence:samples": "samples of a batch influence each other",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
@@ -28,6 +29,8 @@ LEAST_UNSEEN, LEAST_EXPECTED = 0.05, 20
 LATE, IN_TASKS = 2 / 3, 0.1
 #: So few samples are learnt by heart, to see that the model can.
 BY_HEART = 64
+#: So many targets must lie flipped against their pictures, and this share of all.
+LEAST_FLIPPED, LEAST_SHARE = 6, 0.1
 _DERIVATIVES = ("derivatives:statistics:steps=5+9+20+100+500+2000+10000",)
 
 
@@ -41,6 +44,8 @@ _REMEDIES = {
     "order": "flatten predictions and targets in the same order of axes",
     "as_time": "give the recurrent layer batch_first=True, or inputs with time on the first axis",
     "ahead": "shift the targets by one position, once: in the data or in the loss",
+    "flipped": "draw a flip or rotation once and do it to picture and target alike; see which axis"
+    " of the target is its height",
 }
 
 
@@ -53,7 +58,8 @@ class Dependence(Rule):
     prediction of a sample depends on other samples; ``as_time``, because a recurrent layer takes
     them for steps of time, as its sizes show. By the targets themselves: ``order``,
     they are the next tokens, in another order than the predictions; ``ahead``, they are the next
-    but one.
+    but one. ``flipped``: they lie on their pictures flipped or turned, such as masks that a random
+    augmentation left where they were.
     """
 
     name = "dependence"
@@ -77,6 +83,9 @@ class Dependence(Rule):
 
     def begin(self) -> None:
         self._digests: set[int] = set()
+        # By worker and loss, how many targets lie on their pictures as they are, and flipped, of
+        # how many.
+        self._pictures: defaultdict[tuple[str, str], Floats] = defaultdict(lambda: np.zeros(3))
 
     def check(self, step: StepView) -> Findings:
         samples = list(dependence_samples(step))
@@ -85,7 +94,9 @@ class Dependence(Rule):
             self._evaluated = True
             batches = step.tensors("batches", worker=tensor.worker)
             self._digests.update(batch.digest for batch in batches if batch.digest is not None)
-            for condition, (holds, value, what) in self._conditions(sample, one_ahead).items():
+            conditions = self._conditions(sample, one_ahead)
+            conditions["flipped"] = self._flipped(tensor, sample)
+            for condition, (holds, value, what) in conditions.items():
                 key = tensor.worker, tensor.name, condition
                 if self.persists(key, holds):
                     loss = tensor.name.partition("/")[2]
@@ -150,6 +161,20 @@ class Dependence(Rule):
                 "is compared with the next token but one",
             ),
         }
+
+    def _flipped(self, tensor: TensorView, sample: DependenceSample) -> tuple[bool, float, str]:
+        """Return the same of targets that lie flipped on their pictures, of all looks so far."""
+        counts = self._pictures[tensor.worker, tensor.name]
+        counts += np.nan_to_num([sample.aligned, sample.flipped, sample.pictures])
+        aligned, flipped, pictures = counts.tolist()
+        share = flipped / max(pictures, 1)
+        return (
+            flipped >= LEAST_FLIPPED and share >= LEAST_SHARE,
+            share,
+            f"is compared with targets of which {number(flipped)} lie on their pictures only where"
+            f" they are flipped or turned, and {number(aligned)} as they are, of"
+            f" {number(pictures)}",
+        )
 
 
 def _has_one_class_each(step: StepView, dependence: TensorView) -> bool:

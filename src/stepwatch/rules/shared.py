@@ -234,7 +234,7 @@ def is_skipped(step: StepView, worker: str) -> bool:
     return step.scalar("optimizer/skipped", worker) > 0
 
 
-_SIZE = 13
+_SIZE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +255,9 @@ class DependenceSample:
         together: Of how many samples batch normalization takes the statistics.
         compared: With how many targets a loss that is written out compares each prediction.
         as_time: 1 where a recurrent layer takes samples for steps of time.
+        aligned: Of how many pictures the target lies as they do,
+        flipped: and of how many as they do flipped or turned,
+        pictures: of how many that were looked at.
     """
 
     others: float
@@ -270,6 +273,9 @@ class DependenceSample:
     together: float
     compared: float
     as_time: float
+    aligned: float
+    flipped: float
+    pictures: float
 
 
 def dependence_samples(step: StepView) -> Iterator[tuple[TensorView, DependenceSample]]:
@@ -279,7 +285,8 @@ def dependence_samples(step: StepView) -> Iterator[tuple[TensorView, DependenceS
             value = np.asarray(tensor.value(), np.float64).ravel()
         except TensorUnavailable:
             continue
-        if value.size == _SIZE:
+        if value.size <= _SIZE:  # earlier versions did not know all
+            value = np.pad(value, (0, _SIZE - value.size), constant_values=-1.0)
             yield tensor, DependenceSample(*np.where(value < 0, np.nan, value).tolist())
 
 

@@ -367,6 +367,28 @@ class TestTargetsAmongInputs:
         assert expected == self.found(model, given, words[:, 1:], tmp_path / "run", SPARSE)
 
 
+@pytest.mark.parametrize(("apart", "told"), [(True, ["flipped"]), (False, [])])
+def test_masks_that_are_flipped_apart_from_their_pictures_are_found(apart, told, tmp_path):
+    rng = np.random.default_rng(0)
+    masks = np.zeros((256, 16, 16, 1), "float32")
+    for mask in masks:
+        top, left = rng.integers(0, 11, 2)
+        mask[top : top + 5, left : left + 3] = 1
+    pictures = masks + 0.3 * rng.normal(size=masks.shape).astype("float32")
+    turned = rng.random(256) < 0.5
+    pictures[turned] = pictures[turned, :, ::-1]
+    if not apart:
+        masks[turned] = masks[turned, :, ::-1]
+    model = keras.Sequential(
+        [keras.Input((16, 16, 1)), keras.layers.Conv2D(1, 3, padding="same", activation="sigmoid")]
+    )
+    model.compile("adam", BINARY)
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        model.fit(pictures, masks, batch_size=16, epochs=2, verbose=0)
+
+    assert told == [one.condition for one in watch(Trial(tmp_path / "run"), ["dependence"])]
+
+
 class TestActivations:
     @pytest.mark.parametrize(
         ("hidden", "expected"),

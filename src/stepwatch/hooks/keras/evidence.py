@@ -27,6 +27,7 @@ from ..observations import (
     MOST_SAMPLE_ELEMENTS,
     MOST_SAMPLES,
     NO_DATA,
+    alignment,
     correlation,
 )
 from .losses import (
@@ -168,6 +169,7 @@ class Evidence:
             if given is not None and label is not None and given.ndim >= 2:
                 found[4:8] = shifts(given, label)
                 found[8:10] = correlation(given, label)
+                found[13:] = alignment(given, label)
                 if together is not None:
                     found[10] = together
             found[11] = compared.get(name, math.nan)

@@ -345,6 +345,10 @@ class Dependence:
             if isinstance(target, torch.Tensor) and _is_comparable(target, given):
                 found[4:8] = shifts(given, target).to(found)
                 found[8:10] = correlation(given, target).to(found)
+                if on_host(given):
+                    found[13:] = torch.tensor(
+                        observations.alignment(*map(to_numpy, (given, target)))
+                    )
             rows = prediction_row(given, prediction, call)
             is_undetected = autograd_observers is not None and not autograd_observers.anybody()
             if source is not None and rows is not None and is_undetected:
