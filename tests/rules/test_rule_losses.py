@@ -102,7 +102,7 @@ class TestLossNotDecreasing:
     @pytest.mark.parametrize(("factor", "status"), [(0.9, "NoIssuesFound"), (1.0, "NotEvaluated")])
     def test_a_loss_that_fell_in_a_short_training_has_passed(self, factor, status):
         """Before there are steps enough to compare."""
-        losses = loss_steps([2.0 * factor**n for n in range(60)])
+        losses = loss_steps([2.0 * factor**n for n in range(50)])
         rule = "loss_not_decreasing:num_steps=100,smooth=25,converged_ratio=0.9"
 
         watch = Watch(rule)
@@ -110,6 +110,21 @@ class TestLossNotDecreasing:
             watch.evaluate(step)
         watch.finish()
         assert status == watch.statuses()[0].status
+
+    @pytest.mark.parametrize(
+        ("begins", "verdicts"),
+        [([], ["plateau"]), ([1.2] * 10, ["plateau"]), ([2.0] * 10, []), ([1.0], [])],
+        ids=["at once", "after a small fall", "converged", "few"],
+    )
+    def test_a_loss_that_rests_in_a_short_training_is_told_at_its_end(self, begins, verdicts):
+        """There will be no more steps to compare; one that fell by a tenth has learnt something."""
+        noise = np.random.default_rng(0).normal(size=120 if len(begins) != 1 else 50)
+        losses = [*begins, *(1.1 + 0.01 * noise)]
+        rule = "loss_not_decreasing:num_steps=100,smooth=25,converged_ratio=0.9"
+        watch = Watch(rule)
+        found = [one for step in loss_steps(losses[:120]) for one in watch.evaluate(step)]
+        assert [] == found
+        assert verdicts == [one.evidence["verdict"] for one in watch.finish()]
 
     def test_models_that_take_turns_are_no_others(self):
         """As a generator and its discriminator: what was seen of both stays known."""

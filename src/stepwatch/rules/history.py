@@ -28,6 +28,8 @@ Rows = npt.NDArray[np.intp]
 NOISY, LOOKS = 0.05, 3
 #: So many robust standard deviations above the median are no noise.
 FAR = 4.0
+#: Of so many losses two fifths can be compared, where there will be no more.
+LEAST_SHORT = 60
 
 
 class LossHistory:
@@ -41,14 +43,14 @@ class LossHistory:
     """
 
     def __init__(self, num_steps: int, smooth: int, rise: float) -> None:
-        self._num_steps, self._smooth, self._rise = num_steps, smooth, rise
+        self._num_steps, self.smooth, self._rise = num_steps, smooth, rise
         # one loss a step at most, so this reaches back num_steps and smooth losses further
         self.losses: deque[tuple[int, StepNumber, float]] = deque(maxlen=num_steps + smooth)
         self._last_evaluated: int | None = None
         self._is_above = False
         self.first = math.nan
         self.bad = False
-        self.judged = False
+        self.judged = self.is_short = False
         self._doubted: float | None = None
         self._looks = 0
 
@@ -56,7 +58,7 @@ class LossHistory:
         """Add a loss; return the earlier step, its loss and this one when it is time to judge."""
         self.losses.append((at, step, loss))
         if self._last_evaluated is None:
-            if len(self.losses) == self._smooth:
+            if len(self.losses) == self.smooth:
                 self._last_evaluated = at
                 self.first = self._beginning()
             return None
@@ -64,7 +66,7 @@ class LossHistory:
         if self.judged and not is_time:
             return None
         old = sum(1 for other, _, _ in self.losses if other <= at - self._num_steps)
-        earlier = old or self._smooth
+        earlier = old or self.smooth
         self._is_above = self._lies_above(earlier)
         if not (is_time or self._is_above):
             return None
@@ -73,12 +75,36 @@ class LossHistory:
         now = self.last if math.isfinite(loss) else loss
         return self.losses[earlier - 1][1], self._median(earlier), now
 
+    def shortened(self) -> LossHistory | None:
+        """Return the losses but the first fifth, to compare the second fifth with the last.
+
+        ``None`` where they were compared, are not smoothed, or are too few.
+        """
+        fifth = min(self.smooth, len(self.losses) // 5)
+        if self.judged or self.smooth < 2 or len(self.losses) < LEAST_SHORT:
+            return None
+        losses = list(self.losses)[fifth:]
+        short = LossHistory(losses[-1][0] - losses[fifth - 1][0], fifth, self._rise)
+        short.losses.extend(losses)
+        short.first, short.is_short = self.first, True
+        return short
+
+    @property
+    def ends(self) -> tuple[StepNumber, float, float]:
+        """The step that the first ``smooth`` losses end at, their median, and that of the last."""
+        now = self.losses[-1][2]
+        return (
+            self.losses[self.smooth - 1][1],
+            self._median(self.smooth),
+            self.last if math.isfinite(now) else now,
+        )
+
     def _beginning(self) -> float:
         """Return what the loss began at: the median, or the first few where they lie well above.
 
         Some losses have most of their fall behind them after some steps.
         """
-        median, few = self._median(self._smooth), self._smooth // 8
+        median, few = self._median(self.smooth), self.smooth // 8
         if not few:
             return median
         scatter = float(np.median([abs(loss - median) for _, _, loss in self.losses]))
@@ -90,11 +116,11 @@ class LossHistory:
 
         By ``rise``: no noise does that. Noise cannot be estimated from one loss.
         """
-        if self._smooth < 2 or len(self.losses) < end + self._smooth:
+        if self.smooth < 2 or len(self.losses) < end + self.smooth:
             return False
         losses = [loss for _, _, loss in self.losses]
-        highest = max(losses[max(0, end - self._smooth) : end])
-        return min(losses[-self._smooth :]) > highest + self._rise * abs(highest)
+        highest = max(losses[max(0, end - self.smooth) : end])
+        return min(losses[-self.smooth :]) > highest + self._rise * abs(highest)
 
     @property
     def last(self) -> float:
@@ -108,11 +134,11 @@ class LossHistory:
 
         The standard error of a median of ``n`` normal values is 1.2533 sigma / sqrt(n).
         """
-        last = np.array([loss for _, _, loss in self.losses][-self._smooth :])
-        if self._smooth < 2 or self._is_above or not np.isfinite(last).all():
+        last = np.array([loss for _, _, loss in self.losses][-self.smooth :])
+        if self.smooth < 2 or self._is_above or not np.isfinite(last).all():
             return 0.0
         sigma = MAD_TO_STD * float(np.median(np.abs(last - np.median(last))))
-        return 3 * 1.2533 * sigma * math.sqrt(2 / self._smooth)
+        return 3 * 1.2533 * sigma * math.sqrt(2 / self.smooth)
 
     def settled(self, verdict: str, now: float) -> str:
         """Return a verdict, ``""`` for a plateau as long as that may be a fall.
@@ -135,7 +161,7 @@ class LossHistory:
 
     def _median(self, end: int) -> float:
         """Return the median of the last finite losses before index ``end``."""
-        chosen = [self.losses[index][2] for index in range(max(0, end - self._smooth), end)]
+        chosen = [self.losses[index][2] for index in range(max(0, end - self.smooth), end)]
         finite = [loss for loss in chosen if math.isfinite(loss)]
         return float(np.median(finite)) if finite else math.nan
 

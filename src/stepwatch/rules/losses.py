@@ -567,6 +567,16 @@ class LossNotDecreasing(Rule):
             if is_eval:
                 self._last_eval = step.number
 
+    def finish(self) -> Findings:
+        """Judge a training that ended before its losses span ``num_steps`` by what there is."""
+        if self._judged:
+            return
+        for (name, mode), series in self._series.items():
+            short = series.shortened()
+            if short is not None:
+                self._judged = True
+                yield from self._evaluate(name, series.losses[-1][1], short, short.ends, mode)
+
     def unevaluated(self) -> str | None:
         if self._judged or any(map(self._has_fallen, self._series.values())):
             return None
@@ -580,7 +590,12 @@ class LossNotDecreasing(Rule):
         return self._losses.missing() or why or few
 
     def _evaluate(
-        self, name: str, step: StepView, series: LossHistory, pair: tuple[StepNumber, float, float]
+        self,
+        name: str,
+        step: StepView | StepNumber,
+        series: LossHistory,
+        pair: tuple[StepNumber, float, float],
+        mode: str = "",
     ) -> Findings:
         then_step, then, now = pair
         verdict = loss_verdict(
@@ -596,7 +611,8 @@ class LossNotDecreasing(Rule):
             RISES if verdict == "rose" else 1
         ):
             # No rise, and no end of a plateau: the losses of single batches scatter as much.
-            verdict = "plateau" if series.bad or verdict == "plateau" else ""
+            is_none = series.is_short and now >= then
+            verdict = "plateau" if series.bad or verdict == "plateau" or is_none else ""
         if verdict == "rose" and self._circumstances.targets_grew(name, then_step.number):
             verdict = ""
         peak, rate = self._rates
@@ -607,7 +623,9 @@ class LossNotDecreasing(Rule):
         if started:
             last = [loss for _, _, loss in series.losses][-25:]
             reason = self._circumstances.reason(last) if math.isfinite(now) else None
-            yield self._finding(name, step, verdict, (then_step, then, now), reason)
+            yield self._finding(
+                name, step, verdict, (then_step, then, now), reason, series.smooth, mode
+            )
 
     def _has_fallen(self, series: LossHistory) -> bool:
         """Return whether a loss has converged before there were enough steps to compare."""
@@ -622,10 +640,12 @@ class LossNotDecreasing(Rule):
     def _finding(
         self,
         name: str,
-        step: StepView,
+        step: StepView | StepNumber,
         verdict: str,
         pair: tuple[StepNumber, float, float],
         reason: Reason | None,
+        smooth: int,
+        mode: str,
     ) -> Finding:
         then_step, then, now = pair
         fall = loss_fall_percent(then, now)
@@ -635,7 +655,7 @@ class LossNotDecreasing(Rule):
             "rose": _rise(-fall, 0 if self.strict else limit),
             "not finite": "it is no longer finite",
         }[verdict]
-        median = f" (medians of {self.smooth})" if self.smooth > 1 else ""
+        median = f" (medians of {smooth})" if smooth > 1 else ""
         begin = {"plateau": " does not fall", "rose": " rises"}.get(verdict, "")
         return self.finding(
             step,
@@ -646,6 +666,7 @@ class LossNotDecreasing(Rule):
             severity="info"
             if self._circumstances.by_reward and verdict != "not finite"
             else "warning",
+            mode=mode,
             value=-fall if verdict == "rose" else fall,
             threshold=limit,
             remedy=reason.remedy
