@@ -183,6 +183,7 @@ TITLES: Mapping[str, str] = {
     "setup:momentum": "momentum of batch normalization",
     "setup:monitor": "callback takes worse for better",
     "setup:not_cumulative": "noise of one step, not of all until then",
+    "setup:one_unit": "softmax is taken over one unit",
     "setup:other_ids": "embedding is looked up by ids of another",
     "setup:other_range": "ids are drawn from the range of another embedding",
     "setup:over_samples": "softmax over the batch",

@@ -82,7 +82,8 @@ _REPEATS = {
     ),
 }
 
-_ATTENTION = {
+#: What is wrong with layers, and what to do.
+_LAYERS = {
     "over_samples": (
         "taken over dimension 0, the samples of the batch: what is predicted for one depends on"
         " the others",
@@ -99,6 +100,11 @@ _ATTENTION = {
         " model is never told",
         "begin the ids of tokens at 1, and give the embedding one row more; 0 (padding_idx, or 0"
         " with mask_zero=True) is for padding alone",
+    ),
+    "one_unit": (
+        "a softmax over one unit is 1 whatever it is given, and nothing is learnt by it",
+        "take activation='sigmoid' for one unit, or one unit for each class; for weights of"
+        " positions, a softmax over their axis, as by Softmax(axis=1)",
     ),
     "sees_next": (
         "each position is given what comes after it, and the targets are the next tokens: what is"
@@ -149,9 +155,10 @@ class Setup(Rule):
     there is only one of it. ``linear``: no activation stands between two layers. ``over_samples``:
     a softmax is taken over the batch. ``padding_only``: attention is given a mask that leaves
     padding and hides all else. ``pads_tokens``: the id of padding is that of a token as well.
-    ``sees_next``: a Keras model of next tokens has layers that look ahead. ``momentum``: batch
-    normalization takes nothing, or nearly all, of each batch into its running statistics, or so
-    little that they are not there when training ends. ``class_weights``: the weights of classes
+    ``one_unit``: a softmax of Keras is taken over one unit. ``sees_next``: a Keras model of next
+    tokens has layers that look ahead. ``momentum``: batch normalization takes nothing, or nearly
+    all, of each batch into its running statistics, or so little that they are not there when
+    training ends. ``class_weights``: the weights of classes
     rise with how often they occur. ``second_derivative``: derivatives of derivatives are zero, as
     activations have corners and no curve. ``uncalled``: a layer of a Keras model is never called.
     ``monitor``: a callback is told that less is better of what ought to rise, or the other way
@@ -226,7 +233,7 @@ class Setup(Rule):
     def _objects(self, step: StepView) -> Findings:
         yield from self._repeated(step)
         yield from self._unseparated(step)
-        yield from self._attention(step)
+        yield from self._layers(step)
         yield from self._confused(step)
         yield from self._flat(step)
         yield from self._momentum(step)
@@ -277,8 +284,8 @@ class Setup(Rule):
                     remedy="put an activation such as ReLU between them, or make them one layer",
                 )
 
-    def _attention(self, step: StepView) -> Findings:
-        for condition, (what, remedy) in _ATTENTION.items():
+    def _layers(self, step: StepView) -> Findings:
+        for condition, (what, remedy) in _LAYERS.items():
             prefix = f"{_PREFIX}{condition}/"
             for group in prefixed(step, "setup", prefix):
                 names = [name.removeprefix(prefix) for name in group.names]

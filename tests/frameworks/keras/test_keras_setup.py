@@ -367,6 +367,37 @@ class TestTargetsAmongInputs:
         assert expected == self.found(model, given, words[:, 1:], tmp_path / "run", SPARSE)
 
 
+@pytest.mark.parametrize(
+    ("last", "told"),
+    [
+        (lambda: [keras.layers.Dense(1, "softmax")], ["one_unit"]),
+        (lambda: [keras.layers.Dense(1), keras.layers.Softmax()], ["one_unit"]),
+        (lambda: [keras.layers.Dense(1, "sigmoid")], []),
+        (
+            lambda: [
+                keras.layers.Reshape((6, 1)),
+                keras.layers.Dense(1),
+                keras.layers.Softmax(axis=1),
+                keras.layers.GlobalMaxPooling1D(),
+            ],
+            [],
+        ),
+    ],
+    ids=["dense", "layer", "sigmoid", "over positions"],
+)
+def test_a_softmax_over_one_unit_is_named(last, told, tmp_path):
+    """Keras computes the loss of the logits that it keeps, which may fall."""
+    keras.utils.set_random_seed(0)
+    x, y = _data("binary")
+    model = keras.Sequential([keras.layers.Dense(6, "tanh"), *last()])
+    model.compile("adam", BINARY, metrics=["accuracy"])
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        model.fit(x, y, batch_size=32, epochs=5, verbose=0)
+
+    found = [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
+    assert told == [one for one in found if one == "one_unit"]
+
+
 @pytest.mark.parametrize(("apart", "told"), [(True, ["flipped"]), (False, [])])
 def test_masks_that_are_flipped_apart_from_their_pictures_are_found(apart, told, tmp_path):
     rng = np.random.default_rng(0)

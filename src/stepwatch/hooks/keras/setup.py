@@ -142,6 +142,7 @@ class Setup:
         calls = facts.calls
         numbers = lookups.found() | dict(_momentum(model, names, self._fit.kept))
         numbers.update((f"setup/uncalled/{name}", 1.0) for name in _uncalled(model, names))
+        numbers.update((f"setup/one_unit/{name}", 1.0) for name in _of_one_unit(model, names))
         numbers.update(_unseparated(model, names))
         if len(facts.batches) == 1:
             numbers.update(_padded_last(model, names, value_of(facts.batches[0])))
@@ -268,6 +269,21 @@ def _uncalled(model: Any, names: ModelNames) -> Iterator[str]:
                 name = names.of_layer(layer)
                 if not layer.built and makes and name is not None:
                     yield name
+
+
+def _of_one_unit(model: Any, names: ModelNames) -> Iterator[str]:
+    """Yield the layers that take a softmax over one unit, which is 1 whatever that is.
+
+    A loss may be computed of the logits that Keras keeps, and falls as if nothing were wrong.
+    """
+    for layer in model._flatten_layers(include_self=False):
+        takes = isinstance(layer, keras.layers.Softmax) and layer.axis == -1
+        takes |= getattr(getattr(layer, "activation", None), "__name__", "") == "softmax"
+        shapes = [one.shape for node in layer._inbound_nodes for one in node.output_tensors]
+        if takes and (getattr(layer, "units", 0) == 1 or any(one[-1:] == (1,) for one in shapes)):
+            name = names.of_layer(layer)
+            if name is not None:
+                yield name
 
 
 def _unseparated(model: Any, names: ModelNames) -> Iterator[tuple[str, float]]:
