@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from stepwatch.hooks.boosting.hook import class_counts, confusion, parsed
+from stepwatch.hooks.boosting.objectives import Curvature
 from stepwatch.hooks.boosting.rounds import (
     Metric,
     Node,
@@ -20,6 +21,7 @@ from stepwatch.hooks.boosting.rounds import (
     shares,
 )
 from stepwatch.hooks.patching import ListenerPatches
+from stepwatch.rules.boosting import UPHILL
 
 
 class TestMetric:
@@ -234,3 +236,35 @@ class TestConstraints:
     def test_of_a_few_rows_nothing_is_said(self):
         few = {name: column[:100] for name, column in self.rows.items()}
         assert {} == constrained_against(few, self.price, "[-1, 0, 1]")
+
+
+class TestCurvature:
+    """Margins go a tenth of Newton's way in each round, as boosting takes them."""
+
+    labels = np.random.default_rng(0).poisson(3.0, 500)
+
+    def share(self, objective, rounds=7):
+        curvature, margins = Curvature(), np.zeros(500)
+        for _ in range(rounds):
+            gradients, hessians = objective(margins)
+            curvature.add(margins, gradients)
+            margins = margins - 0.1 * gradients / (hessians + 0.1)
+        return curvature.share
+
+    def poisson(self, margins, sign=1):
+        rate = np.exp(margins)
+        return sign * (rate - self.labels), rate
+
+    def test_gradients_of_a_loss_rise_with_the_margins(self):
+        assert 1.0 == self.share(self.poisson)
+
+    def test_those_of_the_wrong_sign_fall(self):
+        assert -1.0 == self.share(lambda margins: self.poisson(margins, -1))
+
+    def test_where_gradients_stay_nothing_is_known(self):
+        """As those of a quantile, but for the rows that a round takes past it."""
+        share = self.share(lambda m: (np.where(self.labels > m, -0.9, 0.1), np.ones(500)))
+        assert share is None or share > UPHILL
+
+    def test_after_a_few_rounds_nothing_is_known(self):
+        assert self.share(self.poisson, rounds=4) is None

@@ -23,6 +23,7 @@ from lightgbm.callback import EarlyStopException
 from ..capture.guard import guarded
 from .base import timed
 from .boosting.hook import BoostingHook
+from .boosting.objectives import ObjectiveListener, with_objectives
 from .boosting.rounds import (
     OWN_EVERY,
     EvaluationSet,
@@ -218,6 +219,9 @@ class LightGBMHook(BoostingHook):
     framework: ClassVar[str] = "lightgbm"
     refusal = LightGBMError
     trainings = trainings
+    objectives: ClassVar[ListenerPatches[ObjectiveListener]] = ListenerPatches(
+        [(lightgbm.Booster, "update", with_objectives)]
+    )
 
     def __init__(self, run: Any, **options: Any) -> None:
         #: After callbacks that keep and print metrics, before the one that stops early.
@@ -274,6 +278,7 @@ class LightGBMHook(BoostingHook):
                     _evaluated(booster, trained_on) if is_alone else [],
                     begins=begins,
                     stops_by=self._stops_by(env, trained_on),
+                    curvature=self.curvature(booster),
                 ),
             )
         )

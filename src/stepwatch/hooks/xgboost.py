@@ -23,6 +23,7 @@ from xgboost.core import XGBoostError
 from ..capture.guard import guarded
 from .base import timed
 from .boosting.hook import BoostingHook
+from .boosting.objectives import ObjectiveListener, with_objectives
 from .boosting.rounds import (
     FIRST_ROWS,
     OWN_EVERY,
@@ -215,6 +216,9 @@ class XGBoostHook(BoostingHook, TrainingCallback):  # type: ignore[misc]  # xgbo
     framework: ClassVar[str] = "xgboost"
     refusal = XGBoostError
     trainings = trainings
+    objectives: ClassVar[ListenerPatches[ObjectiveListener]] = ListenerPatches(
+        [(xgboost.Booster, "update", with_objectives)]
+    )
 
     def __init__(self, run: Any, **options: Any) -> None:
         self._container: weakref.ref[Any] | None = None
@@ -261,6 +265,7 @@ class XGBoostHook(BoostingHook, TrainingCallback):  # type: ignore[misc]  # xgbo
             begins=begins,
             stops_by=_stops_by(container),
             censored=_censored(train, self._config.get("objective", "")) if begins else None,
+            curvature=self.curvature(model),
         )
         self.observe_round(Round(number, metrics, shape, trained))
 

@@ -202,6 +202,7 @@ TITLES: Mapping[str, str] = {
     "setup:uncensored": "no event is censored",
     "setup:ungrouped": "rows are apart from their groups",
     "setup:unsplit": "trees have no split",
+    "setup:uphill": "gradients of the objective have the wrong sign",
     "similar_across_runs": "differs from another run",
     "stale_gradients": "gradients not zeroed",
     "stale_optimizer_state": "state of the optimizer is off",

@@ -36,6 +36,9 @@ SAME_MEAN, SAME_STD, SAME_SIZE = 0.25, 1.25, 1.5
 _RECODED = "boosting/recoded/"
 #: Columns whose monotone constraint is against the data, by their rank correlation with labels.
 _CONSTRAINED = "boosting/constrained/"
+#: 1 where gradients of an objective of the script rise with margins, -1 where they fall: they have
+#: the wrong sign.
+_CURVATURE, UPHILL = "boosting/curvature", -0.9
 _RATE = "hyperparameters/learning_rate"
 #: Boosting whose trees stay as they were grown, each multiplied by the learning rate.
 _BOOSTERS = ("hyperparameters/booster", "hyperparameters/boosting")
@@ -149,6 +152,7 @@ class Boosting:
         """Judge a step with a round."""
         self._count_rounds(step)
         yield from self._unsplit(step)
+        yield from self._uphill(step)
         yield from self._uncensored(step)
         yield from self._ungrouped(step)
         yield from self._recoded(step)
@@ -180,6 +184,24 @@ class Boosting:
                     remedy="of an objective of your own see whether its gradient and hessian are"
                     " those of the raw margins, through the sigmoid or softmax, and not all about"
                     " zero; else lower min_child_weight, gamma or min_data_in_leaf",
+                )
+
+    def _uphill(self, step: StepView) -> Findings:
+        """Find objectives of the script whose gradients have the wrong sign."""
+        for group in prefixed(step, "boosting", f"{_CURVATURE}$"):
+            self.is_judged = True
+            if (ratio := group[0].scalar) < UPHILL:
+                yield self._rule.finding(
+                    step,
+                    group[0],
+                    "the gradients of the objective fall where margins rise, row by row: they have"
+                    " the wrong sign, and each round makes the loss larger",
+                    condition="uphill",
+                    value=ratio,
+                    threshold=UPHILL,
+                    worker=group.record.worker,
+                    remedy="return the derivative of the loss by the raw margin, as"
+                    " prediction - label for a squared error, a Poisson or a logistic loss",
                 )
 
     def _uncensored(self, step: StepView) -> Findings:

@@ -158,25 +158,26 @@ class Setup(Rule):
     ``one_unit``: a softmax of Keras is taken over one unit. ``sees_next``: a Keras model of next
     tokens has layers that look ahead. ``momentum``: batch normalization takes nothing, or nearly
     all, of each batch into its running statistics, or so little that they are not there when
-    training ends. ``class_weights``: the weights of classes
-    rise with how often they occur. ``second_derivative``: derivatives of derivatives are zero, as
-    activations have corners and no curve. ``uncalled``: a layer of a Keras model is never called.
-    ``monitor``: a callback is told that less is better of what ought to rise, or the other way
-    round. ``schedule``: one of Keras is over long before the steps that ``fit`` is asked for.
-    ``same_key``, ``same_state``: a function of JAX is given the same random key, or state of an
-    optimizer, at each step. ``metric``: a metric counts what its labels are not. ``unsplit``: no
-    tree of boosting has a split. ``early_stopping``: the metric that ends boosting early gets worse
-    from the first round on by what it is told, and better by its name, or while training makes it
-    so. ``few_rounds``: boosting ends while it still improves as it did, and its learning rate times
-    its rounds are too little. ``uncensored``: of times of events (survival) each is that of one
-    that was seen. ``ungrouped``: rows that are ranked were shuffled apart from the groups that they
-    belong to. ``risk_set``: a likelihood of survival compares with those who are gone already.
-    ``other_range``: ids of an embedding are drawn from the range of another one. ``other_ids``: an
-    embedding is looked up by the ids of another one. ``turned``: a loss of triplets or pairs pulls
-    together what is unlike, and pushes apart what is alike. ``not_cumulative``: a diffusion model
-    is given noise by what one step keeps, and not by the product of all until then.
-    ``constrained``: monotone constraints go against the data. ``recoded``: categories have other
-    numbers in training than in the data that are evaluated.
+    training ends. ``class_weights``: the weights of classes rise with how often they occur.
+    ``second_derivative``: derivatives of derivatives are zero, as activations have corners and no
+    curve. ``uncalled``: a layer of a Keras model is never called. ``monitor``: a callback is told
+    that less is better of what ought to rise, or the other way round. ``schedule``: one of Keras is
+    over long before the steps that ``fit`` is asked for. ``same_key``, ``same_state``: a function
+    of JAX is given the same random key, or state of an optimizer, at each step. ``metric``: a
+    metric counts what its labels are not. ``unsplit``: no tree of boosting has a split. ``uphill``:
+    gradients of an objective that a script brings along have the wrong sign. ``early_stopping``:
+    the metric that ends boosting early gets worse from the first round on by what it is told, and
+    better by its name, or while training makes it so. ``few_rounds``: boosting ends while it still
+    improves as it did, and its learning rate times its rounds are too little. ``uncensored``: of
+    times of events (survival) each is that of one that was seen. ``ungrouped``: rows that are
+    ranked were shuffled apart from the groups that they belong to. ``risk_set``: a likelihood of
+    survival compares with those who are gone already. ``other_range``: ids of an embedding are
+    drawn from the range of another one. ``other_ids``: an embedding is looked up by the ids of
+    another one. ``turned``: a loss of triplets or pairs pulls together what is unlike, and pushes
+    apart what is alike. ``not_cumulative``: a diffusion model is given noise by what one step
+    keeps, and not by the product of all until then. ``constrained``: monotone constraints go
+    against the data. ``recoded``: categories have other numbers in training than in the data that
+    are evaluated.
     """
 
     name = "setup"
@@ -191,6 +192,7 @@ class Setup(Rule):
         "early_stopping*": "setup",
         "few_rounds*": "setup",
         "unsplit*": "loss_input",
+        "uphill*": "loss_input",
         "uncensored*": "loss_input",
         "ungrouped*": "data",
         "constrained*": "setup",

@@ -302,6 +302,19 @@ class TestRules:
 
         assert conditions == [one.condition for one in found(trial, "setup")[0]]
 
+    @pytest.mark.parametrize(("sign", "conditions"), [(1, []), (-1, ["uphill"])])
+    def test_an_objective_of_the_wrong_sign(self, tmp_path, sign, conditions):
+        x = table()
+        y = np.random.default_rng(3).poisson(np.exp(x[:, 0]))
+
+        def poisson(margins, data):
+            rate = np.exp(np.clip(margins, -10, 10))
+            return sign * (rate - data.get_label()), rate
+
+        trial, _ = trained(tmp_path / "run", {"objective": poisson}, x, y)
+        found_of = [one.condition for one in found(trial, "setup")[0]]
+        assert conditions == [one for one in found_of if one == "uphill"]
+
     @pytest.mark.parametrize("more_is_better", [False, True])
     @pytest.mark.parametrize("by", ["callback", "parameter", "nothing"])
     def test_early_stopping_of_a_metric_that_rises(self, tmp_path, by, more_is_better):

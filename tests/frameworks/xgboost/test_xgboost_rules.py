@@ -91,6 +91,28 @@ class TestSetup:
 
         assert conditions == [one.condition for one in found(trial, "setup")[0]]
 
+    @pytest.mark.parametrize("by", ["train", "estimator"])
+    @pytest.mark.parametrize(("sign", "conditions"), [(1, []), (-1, ["uphill"])])
+    def test_an_objective_of_the_wrong_sign(self, tmp_path, by, sign, conditions):
+        """However it is given; of XGBoost it is a derivative that comes down the loss."""
+        x = table()
+        y = np.random.default_rng(3).poisson(np.exp(x[:, 0]))
+
+        def poisson(labels, margins):
+            rate = np.exp(np.clip(margins, -10, 10))
+            return sign * (rate - labels), rate
+
+        with XGBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            if by == "train":
+                data = xgboost.DMatrix(x, label=y)
+                xgboost.train(
+                    {"base_score": 0.0}, data, 15, obj=lambda m, d: poisson(d.get_label(), m)
+                )
+            else:
+                xgboost.XGBRegressor(objective=poisson, n_estimators=15, base_score=0.0).fit(x, y)
+        found_of = [one.condition for one in found(Trial(tmp_path / "run"), "setup")[0]]
+        assert conditions == [one for one in found_of if one == "uphill"]
+
     @pytest.mark.parametrize(
         ("rate", "rounds", "conditions"),
         [(0.001, 150, ["few_rounds"]), (0.01, 60, ["few_rounds"]), (0.3, 20, []), (0.02, 100, [])],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from ...model.record import TensorInfo
 from ...model.steps import Mode
 from ..base import Hook
 from ..patching import ListenerPatches
+from .objectives import Curvature, ObjectiveListener
 from .rounds import (
     EvaluationSet,
     Metric,
@@ -104,6 +106,8 @@ class BoostingHook(Hook):
     refusal: ClassVar[type[Exception]]
     #: Those that listen to all trainings of this process.
     trainings: ClassVar[ListenerPatches[Any]]
+    #: Those that listen to objectives of the script, where the framework has some to listen to.
+    objectives: ClassVar[ListenerPatches[ObjectiveListener] | None] = None
 
     def __init__(self, run: Any, **options: Any) -> None:
         self._refused: set[str] = set()
@@ -114,15 +118,21 @@ class BoostingHook(Hook):
         # Rounds of this training so far, while no tree of it has a split; ``None`` once one has.
         self._num_unsplit: int | None = None
         self._ending: BaseException | None = None
+        # Of objectives that scripts bring along, by the model that is trained.
+        self._curvatures: weakref.WeakKeyDictionary[Any, Curvature] = weakref.WeakKeyDictionary()
         self.attach()
 
     def attach(self) -> None:
         self.trainings.add(self)
+        if self.objectives is not None:
+            self.objectives.add(self)
         super().attach()
 
     def detach(self) -> None:
         super().detach()
         self.trainings.remove(self)
+        if self.objectives is not None:
+            self.objectives.remove(self)
 
     @guarded
     def observe_round(self, one: Round) -> None:
@@ -140,6 +150,20 @@ class BoostingHook(Hook):
                 self._observe_progress(one, one.trained)
             self.end_step(Mode.TRAIN)
             self.end_step(Mode.EVAL)
+
+    @guarded
+    def note_objective(self, booster: Any, margins: Any, found: Any) -> None:
+        """An objective of the script returned gradients and hessians."""
+        known = self._curvatures.setdefault(booster, Curvature())
+        gradients = found[0]
+        are_arrays = type(margins) is np.ndarray and type(gradients) is np.ndarray
+        if self.active and known.is_open and are_arrays:
+            known.add(margins, gradients)
+
+    def curvature(self, booster: Any) -> float | None:
+        """Return what is known of the objective of a model, while it is looked at."""
+        known = self._curvatures.get(booster)
+        return known.share if known is not None and known.is_open else None
 
     def is_ended(self) -> bool:
         """Return whether the training is to stop after the round that was observed.
@@ -217,6 +241,8 @@ class BoostingHook(Hook):
             if self._num_unsplit is not None:
                 count = np.asarray(self._num_unsplit, np.int64)
                 self._observe_named("boosting", "unsplit_rounds", count)
+        if trained.curvature is not None:
+            self._observe_named("boosting", "curvature", np.asarray(trained.curvature))
         known = {each.name: each for each in one.metrics}
         trains = {each.metric: each.value for each in one.metrics if each.trains}
         for name, sign in trained.stops_by.items():

@@ -1,0 +1,88 @@
+"""Objectives that a script brings along: whether their gradients have the sign of a loss."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ...numerics.measures import Floats
+
+Array = npt.NDArray[np.generic]
+#: At most so many rounds are compared, and nothing is said of fewer.
+_MOST_ROUNDS, _LEAST_ROUNDS = 12, 5
+
+
+class ObjectiveListener(Protocol):
+    """Is notified of what an objective of the script returned."""
+
+    def note_objective(self, booster: Any, margins: Any, found: Any) -> None: ...
+
+
+def with_objectives(
+    original: Callable[..., Any], listeners: list[ObjectiveListener]
+) -> Callable[..., Any]:
+    """Return what is called in the place of ``Booster.update``, of XGBoost or LightGBM."""
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def update(booster: Any, *args: Any, **named: Any) -> Any:
+        try:
+            bound = signature.bind(booster, *args, **named)
+        except TypeError:  # as ``original`` itself says
+            return original(booster, *args, **named)
+        objective = bound.arguments.get("fobj")
+        if objective is not None:
+
+            @functools.wraps(objective)
+            def noted(margins: Any, data: Any) -> Any:
+                found = objective(margins, data)
+                for listener in tuple(listeners):
+                    listener.note_objective(booster, margins, found)
+                return found
+
+            bound.arguments["fobj"] = noted
+        return original(*bound.args, **bound.kwargs)
+
+    return update
+
+
+class Curvature:
+    """Whether the gradients of an objective rise with its margins from round to round.
+
+    Of a convex loss they do, row by row: what is returned is 1. It is -1 where they have the wrong
+    sign, and boosting goes uphill.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[Floats, Floats] | None = None
+        self._shares: list[float] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether another round is wanted."""
+        return len(self._shares) < _MOST_ROUNDS
+
+    def add(self, margins: Array, gradients: Array) -> None:
+        """Add what an objective was given and returned in a round, of the same size each."""
+        m, g = (np.array(one, np.float64).reshape(-1) for one in (margins, gradients))
+        last, self._last = self._last, (m, g)
+        if last is None or not last[0].size == m.size == g.size:
+            return
+        with np.errstate(all="ignore"):
+            changes = (m - last[0]) * (g - last[1])
+            share = float(changes.sum() / np.abs(changes).sum())
+        if np.isfinite(share):
+            self._shares.append(share)
+
+    @property
+    def share(self) -> float | None:
+        """What rises less what falls, of all changes, from -1 to 1; ``None`` after few rounds.
+
+        The median over rounds, of how each row's gradient and margin changed, multiplied.
+        """
+        return float(np.median(self._shares)) if len(self._shares) >= _LEAST_ROUNDS else None
