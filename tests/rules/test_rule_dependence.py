@@ -64,6 +64,42 @@ class TestRecurrent:
         assert [] == judge(_writes(**how), "dependence", tmp_path / "run")[0]
 
 
+class _Gpt(nn.Module):
+    """Returns its loss itself where it is given targets, as scripts of small models do."""
+
+    def __init__(self, *, future):
+        super().__init__()
+        self.embed, self.where = nn.Embedding(12, 8), nn.Embedding(8, 8)
+        self.attend = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.out = nn.Linear(8, 12)
+        self.hides = torch.ones(8, 8, dtype=torch.bool)
+        self.hides = self.hides.tril(-1) if future else self.hides.triu(1)
+
+    def forward(self, tokens, targets=None):
+        x = self.embed(tokens) + self.where(torch.arange(8))
+        logits = self.out(x + self.attend(x, x, x, attn_mask=self.hides)[0])
+        loss = nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        return logits, loss
+
+
+class TestTokens:
+    @pytest.mark.parametrize(("future", "conditions"), [(True, ["future"]), (False, [])])
+    def test_a_mask_that_hides_the_past_shows_the_future(self, future, conditions, tmp_path):
+        """Though the model is given its targets as well, and computes the loss."""
+
+        def train():
+            torch.manual_seed(0)
+            model, data = _Gpt(future=future), torch.randint(0, 12, (24, 16, 9))
+            optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+            for texts in data:
+                optimizer.zero_grad()
+                model(texts[:, :-1], texts[:, 1:])[1].backward()
+                optimizer.step()
+
+        found, _ = judge(train, "dependence", tmp_path / "run")
+        assert conditions == [json.loads(one)["condition"] for one in found]
+
+
 def _blobs(rng, size=16):
     """A bright rectangle on noise, and where it is."""
     mask = torch.zeros(size, size)

@@ -297,8 +297,7 @@ class Dependence:
         if step.mode is not Mode.TRAIN or not step.wants(_COLLECTION) or _is_shared_or_unreadable():
             return
         given = [*_tensors(inputs), *_tensors(call_keywords())]
-        # Of several inputs one may be what relates samples to each other, as in a graph.
-        if len(given) == 1 and given[0].dim() >= 2:
+        if given and given[0].dim() >= 2 and (len(given) == 1 or _are_tokens(given)):
             self._step, self._given = step, given[0]
             self._autograd_observers = AutogradObservers() if step.wants("derivatives") else None
 
@@ -428,6 +427,16 @@ def _is_plain(function: object) -> bool:
                 known.add(after)
                 left.append(after)
     return True
+
+
+def _are_tokens(given: list[torch.Tensor]) -> bool:
+    """Return whether inputs are tokens and what belongs to each, as targets and a mask of padding.
+
+    Of other inputs one may be what relates samples to each other, as the edges of a graph.
+    """
+    shape = given[0].shape
+    are_whole = all(not one.is_floating_point() and one.shape == shape for one in given)
+    return are_whole and len(shape) == 2 and min(shape) > 2
 
 
 def _tensors(given: object) -> Iterator[torch.Tensor]:
