@@ -436,6 +436,29 @@ class TestLossAndMetrics:
     def test_what_falls_for_another_reason_is_let_be(self, metrics, loss):
         assert [] == self._found(metrics, loss)
 
+    @pytest.mark.parametrize(
+        ("f1", "loss", "conditions"),
+        [
+            ([0.0, 0.0, 0.0], (0.5, 0.02), ["zero_metric"]),
+            ([0.0, 0.0, 0.1], (0.5, 0.02), []),
+            ([0.1, 0.0, 0.0], (0.5, 0.02), []),
+            ([0.0, 0.0], (0.5, 0.02), []),
+            ([0.0, 0.0, 0.0], (0.5, 0.4), []),
+        ],
+        ids=["zero", "not at last", "not at first", "twice", "a loss that stays"],
+    )
+    def test_a_metric_that_is_0_while_the_loss_falls_is_found(self, f1, loss, conditions):
+        """As that of an argmax over one column, in the evaluations of a trainer."""
+        steps, left = [], list(f1)
+        for at, value in enumerate(_slide(*loss)):
+            steps.append(step_of({"losses": {"loss/loss": value}}, len(steps), mode_step=at))
+            if at % 40 == 39 and left:
+                kinds = {"losses": {"loss/eval": value}, "metrics": {"metric/eval_f1": left.pop(0)}}
+                steps.append(step_of(kinds, len(steps), Mode.EVAL))
+
+        found = run("loss_direction:cooldown_steps=1000", steps)
+        assert conditions == [one.condition for one in found]
+
     def test_a_loss_that_is_one_of_several_is_not_judged(self):
         assert [] == self._found({"accuracy": _slide(0.9, 0.1)}, others=["mse_loss"])
 

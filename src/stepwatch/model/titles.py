@@ -94,6 +94,7 @@ TITLES: Mapping[str, str] = {
     "loss_direction:maximized": "loss is maximized",
     "loss_direction:outweighed": "a term of the loss has the wrong sign",
     "loss_direction:uphill": "updates go up the gradient",
+    "loss_direction:zero_metric": "metric is 0 while the loss falls",
     "loss_input": "loss is given the wrong input",
     "loss_input:below_zero": "loss is given numbers below zero",
     "loss_input:broadcast": "prediction and target are broadcast",

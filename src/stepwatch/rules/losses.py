@@ -48,6 +48,8 @@ from .shared import direction, is_loss, is_scalar, losses_of, named_losses, of_s
 MUCH, LEFT, GONE, WAVER = 0.3, 0.4, 0.2, 0.05
 #: An evaluation that ends above what guessing costs by so much is worse than that.
 WORSE = 1.02
+#: A metric that was 0 so often while the loss fell to this part of what it was counts nothing.
+LEAST_ZEROS, HALVED = 3, 0.5
 #: By so much a loss has risen for good where weights go the wrong way.
 RISEN = 1.2
 #: What is minimized falls without bound if it is so many times as far below 0 as it began.
@@ -67,6 +69,7 @@ class LossDirection(Rule):
 
     ``against_metric``: the one loss falls, and so do all metrics of the training that ought to
     rise, as an accuracy or an IoU, to a fraction of what they were: as where a score is minimized.
+    ``zero_metric``: the loss falls to half, and a metric that ought to rise is 0 at each log.
     ``uphill``: the one loss rises, and weights that no optimizer of PyTorch holds go the way of
     their gradients: a step that was written by hand has the wrong sign.
     ``outweighed``: the one loss rises while what it is a term of falls far below 0: another term
@@ -76,7 +79,6 @@ class LossDirection(Rule):
     name = "loss_direction"
     needs = ("losses", "loop", "metrics", "weights", "gradients")
     needed_steps = "consecutive"
-    training_only = True
     per_model = True
     sign = "loss_input"
 
@@ -85,16 +87,29 @@ class LossDirection(Rule):
     def begin(self) -> None:
         self._losses = Selection(("losses",), keep=is_scalar)
         self._first = FirstValues(3)
-        self._fall: dict[str, Fifths] = {}  # of each loss
+        self._fall: dict[str, Fifths] = {}  # of each loss that was alone in its step,
+        self._all: dict[str, Fifths] = {}  # and of all
         self._metrics: dict[str, Fifths] = {}
+        # 1 and how often a metric that ought to rise was logged, as long as it is 0; else 0.
+        self._zeros: dict[str, int] = {}
+        self._last: StepNumber | None = None
         self._uphill: dict[str, Uphill] = {}
 
     def check(self, step: StepView) -> Findings:
+        for tensor in step.tensors("metrics"):
+            value = tensor.scalar
+            if direction(tensor.name.rpartition("/")[2]) > 0:
+                count = self._zeros.get(tensor.name, 1)
+                self._zeros[tensor.name] = count + 1 if count and not value else 0
+            if step.trains and _ought_to_rise(tensor.name):
+                self._metrics.setdefault(tensor.name, Fifths()).add(value)
+        if not step.trains:
+            return
+        self._last = step.at
         losses = losses_of(step, self._losses)
         self._steps += bool(losses)
-        for tensor in step.tensors("metrics"):
-            if _ought_to_rise(tensor.name):
-                self._metrics.setdefault(tensor.name, Fifths()).add(tensor.scalar)
+        for one, value in losses.items():
+            self._all.setdefault(one, Fifths()).add(value)
         if len(losses) != 1:
             return
         (name, value), *_ = losses.items()
@@ -168,6 +183,32 @@ class LossDirection(Rule):
                 condition="uphill",
                 remedy="look at the sign of the update: subtract the gradient, w -= lr * gradient;"
                 " updates of optax are added as they are, optax.apply_updates(params, updates)",
+            )
+
+    def finish(self) -> Findings:
+        """Judge metrics that were 0 throughout, though the loss fell."""
+        zero = {name: count for name, count in self._zeros.items() if count > LEAST_ZEROS}
+        loss, fifths = max(self._all.items(), key=lambda one: one[1].count, default=("", Fifths()))
+        medians = fifths.medians()
+        if not zero or not medians or self._last is None:
+            return
+        first, *_, last = medians
+        if 0 < last <= HALVED * first:
+            name, count = next(iter(zero.items()))
+            yield self.finding(
+                self._last,
+                name,
+                f"{name.partition('/')[2]} is 0 each of the {count - 1} times that it was logged, up"
+                f" to step {self._last.train_step}, while {loss} fell from"
+                f" {number(first)} to {number(last)}, by medians of the first and the last fifth of"
+                " the steps: what it counts is never predicted",
+                condition="zero_metric",
+                mode="TRAIN",
+                value=0.0,
+                threshold=0.0,
+                remedy="see what the metric is given: argmax over a single column is always 0, and"
+                " of logits a threshold is 0, not 0.5; and whether all is predicted to be of one"
+                " class, as where another is rare",
             )
 
     def _evaluate_metrics(self, step: StepView, name: str, value: float) -> Findings:
