@@ -159,6 +159,17 @@ class TestLossNotDecreasing:
         assert found == steps_at(run("loss_not_decreasing:plain_only=true", steps))
         assert [10] == steps_at(run("loss_not_decreasing", steps))
 
+    @pytest.mark.parametrize(("rates", "found"), [(1, [10]), (2, [])])
+    def test_losses_of_optimizers_whose_updates_are_not_counted_are_left_out(self, rates, found):
+        """As of two tapes in one step, each of which has an optimizer."""
+        kinds = {
+            "losses": {"loss/loss": 1.0, "loss/loss_1": 1.0},
+            "learning_rates": {f"learning_rate/{number}": 0.1 for number in range(rates)},
+        }
+        steps = [step_of(kinds, n) for n in range(15)]
+        rule = "loss_not_decreasing:num_steps=10,plain_only=true"
+        assert found * 2 == steps_at(run(rule, steps))
+
     @pytest.mark.parametrize(("models", "found"), [(5, [104]), (6, [])])
     def test_losses_of_many_models_one_after_the_other_are_left_out(self, models, found):
         """As of copies that meta-learning trains; the last one of five is judged."""

@@ -198,7 +198,7 @@ class LossDirection(Rule):
             yield self.finding(
                 self._last,
                 name,
-                f"{name.partition('/')[2]} is 0 each of the {count - 1} times that it was logged, up"
+                f"{name.partition('/')[2]} is 0 each of the {count - 1} times it was logged, up"
                 f" to step {self._last.train_step}, while {loss} fell from"
                 f" {number(first)} to {number(last)}, by medians of the first and the last fifth of"
                 " the steps: what it counts is never predicted",
@@ -291,7 +291,7 @@ class Objectives:
         if apart and not self.why:
             self.why = f"{min(apart)} was negative, so it need not fall"
         if step.mode is Mode.TRAIN:
-            if self._is_opposed(step):
+            if self._is_opposed(step, len(losses)):
                 self.why = "several optimizers update in one step, perhaps against each other"
                 apart.update(losses)
             for name, loss in losses.items():
@@ -303,10 +303,12 @@ class Objectives:
             if name not in apart and sums.get(name, least) >= least
         }
 
-    def _is_opposed(self, step: StepView) -> bool:
+    def _is_opposed(self, step: StepView, num_losses: int) -> bool:
         count = step.tensor("loop/optimizer_steps")
         if count is None:
-            return False
+            # Of tapes updates are not counted: each optimizer has a rate, and a loss.
+            rates = sum(len(group) for group in step.groups("learning_rates"))
+            return self._steps[0] < 0 and min(num_losses, rates) > 1
         updates = count.scalar
         before, self._steps = self._steps, (step.mode_step, updates)
         return before[0] == step.mode_step - 1 and updates - before[1] > 1
