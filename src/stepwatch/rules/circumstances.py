@@ -485,7 +485,12 @@ def _untrained(record: StepRecord) -> Reason | None:
     """Return that most of a model is not trained, if so."""
     rows = record.layout.rows_of.get("weights", ())
     infos = [record.layout.tensors[row] for row in rows]
-    idle = [one for one in infos if one.trainable is False or one.optimizer_groups == 0]
+    has_optimizer = any(one.optimizer_groups for one in infos)  # else a script updates them itself
+    idle = [
+        one
+        for one in infos
+        if one.trainable is False or (has_optimizer and one.optimizer_groups == 0)
+    ]
     size = sum(math.prod(one.shape) for one in infos)
     share = sum(math.prod(one.shape) for one in idle) / size if size else 0.0
     if share < MOST_IDLE:

@@ -95,3 +95,38 @@ class TestStaleGradients:
                 optimizer.step()
 
         assert [0, 0, 0] == seen.series(STALE)
+
+
+class TestByHand:
+    """A loop that takes the gradients off the weights itself."""
+
+    def train(self, *, zeroes, every=1, data=False):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(4, 2)
+        for number in range(8):
+            (model(torch.randn(3, 4)) ** 2).mean().backward()
+            if number % every == every - 1:
+                for weight in model.parameters():
+                    with torch.no_grad():
+                        if data:
+                            weight.data -= 0.1 * weight.grad.data
+                        else:
+                            weight -= 0.1 * weight.grad
+                    if zeroes:
+                        weight.grad.zero_()
+
+    @pytest.mark.parametrize("data", [False, True])
+    def test_gradients_that_stay_are_counted(self, watched, data):
+        with watched() as seen:
+            self.train(zeroes=False, data=data)
+        assert [2.0] * 6 == seen.series(STALE)[-6:]
+
+    def test_gradients_that_are_zeroed_are_not(self, watched):
+        with watched() as seen:
+            self.train(zeroes=True)
+        assert {0.0} == set(seen.series(STALE))
+
+    def test_as_long_as_weights_stay_gradients_are_meant_to_add_up(self, watched):
+        with watched() as seen:
+            self.train(zeroes=True, every=4)
+        assert {0.0} == set(seen.series(STALE))

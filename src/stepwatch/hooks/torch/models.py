@@ -508,18 +508,25 @@ class FirstGradients:
 GradientMark = tuple[int, int]
 
 
+# To see that a script updated its parameters, so many are looked at, and elements of each.
+_COPIED = 8
+
+
 class AccumulatedGradients:
-    """The gradients that nobody zeroed since their optimizer stepped.
+    """The gradients that nobody zeroed since their parameters were updated.
 
     A gradient's address and version say whether it is the one that it was; both cost no reading of
     its values.
 
     Args:
-        tracked: The parameters of an optimizer that has just stepped.
+        tracked: The parameters of an optimizer that has just stepped, or those that a script is
+            about to update itself.
+        by_hand: Whether they are such: where they stay as they are, gradients are meant to add up.
     """
 
-    def __init__(self, tracked: list[TrackedParameter]) -> None:
+    def __init__(self, tracked: list[TrackedParameter], *, by_hand: bool = False) -> None:
         self._tracked = tracked
+        self._before = self._some() if by_hand else []
         self._kept = self._marks_now(range(len(tracked)))
         self._backwards = 0
 
@@ -530,6 +537,8 @@ class AccumulatedGradients:
         # Zeroing through .data leaves no mark; one gradient that is not zero speaks for all.
         if self._backwards == 0 and not any(map(self._is_not_zero, self._kept)):
             self._kept = {}
+        if self._before and all(map(torch.equal, self._before, self._some())):
+            self._kept = {}
 
     def after_backward(self) -> None:
         """Gradients were added to: those that are still kept have a new mark."""
@@ -539,6 +548,11 @@ class AccumulatedGradients:
     def count(self) -> int:
         """Return how many gradients hold what was there before the optimizer's last step."""
         return len(self._kept) if self._backwards else 0
+
+    def _some(self) -> list[torch.Tensor]:
+        """Return a copy of some elements of the first parameters."""
+        first = (local_shard(one.parameter).tensor for one in self._tracked[:_COPIED])
+        return [one.detach().reshape(-1)[:_COPIED].clone() for one in first]
 
     def _marks_now(self, indexes: Iterable[int]) -> dict[int, GradientMark]:
         marks = {}

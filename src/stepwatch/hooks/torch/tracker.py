@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from operator import methodcaller
 from typing import Any
@@ -120,6 +120,8 @@ class Tracker(HookGuard):
         self._carried: WeakKeyDictionary[torch.optim.Optimizer, AccumulatedGradients] = (
             WeakKeyDictionary()
         )
+        # The same of the parameters that a script updates itself.
+        self._carried_by_hand: AccumulatedGradients | None = None
         #: Tell a backward pass that did not stay finite of a step that is not observed in full.
         self.first_gradients = FirstGradients()
         #: Of the graph of the loss, for when its gradients are not finite.
@@ -494,7 +496,7 @@ class Tracker(HookGuard):
             self.observer.tensor(step, name, found.derivative, "loop")
 
     def _before_backward(self, roots: object) -> None:
-        for carried in self._carried.values():
+        for carried in self._all_carried():
             carried.before_backward()
         self.before_thin_backward(roots)
         self._loop.before_backward()
@@ -534,10 +536,20 @@ class Tracker(HookGuard):
 
     def _after_backward(self) -> None:
         self.events.emit("backward_ends")
-        for carried in self._carried.values():
+        for carried in self._all_carried():
             carried.after_backward()
         if self._after_thin_backward():
-            self.observer.parameters(self.steps.current(), self.parameters.free())
+            step, free = self.steps.current(), self.parameters.free()
+            self.observer.parameters(step, free)
+            if self._carried_by_hand is not None:
+                stale = self._carried_by_hand.count()
+                self.observer.scalar(step, "optimizer/stale_gradients", stale, "optimizer")
+            self._carried_by_hand = AccumulatedGradients(free, by_hand=True)
+
+    def _all_carried(self) -> Iterator[AccumulatedGradients]:
+        yield from self._carried.values()
+        if self._carried_by_hand is not None:
+            yield self._carried_by_hand
 
     def _after_thin_backward(self) -> bool:
         """Return whether the script updates the parameters itself."""
@@ -657,6 +669,7 @@ class Tracker(HookGuard):
     def _pass_over(self) -> None:
         """Forget which gradients are left over: that is known from step to step only."""
         self._carried.clear()
+        self._carried_by_hand = None
         self._passed_over = True
 
     def keep_gradients_of(self, optimizer: torch.optim.Optimizer) -> None:
