@@ -87,6 +87,8 @@ ADAM = {"optimizer_state/a/exp_avg_sq": [0.0, 0.0], "optimizer_state/a/step": [1
         ("flat", {"prediction": 1e-3}),
         ("initialization", {"weight": lambda at: 10.0}),
         ("overshot", {"weight": lambda at: 0.1 if at < 3 else 10.0}),
+        ("shrinks", {"weight": lambda at: 0.1 * 0.98**at, "update": 0.02}),
+        ("data", {"weight": lambda at: 0.1 * 0.98**at, "update": 0.08}),
         ("dropped", {"loop": {"loop/dropout": [0.9]}}),
         ("penalty", {"loop": {"loop/penalty": [0.9]}}),
         ("data", {"loop": {"loop/dropout": [0.5], "loop/penalty": [0.1]}}),

@@ -519,6 +519,37 @@ def pads_tokens(tokens: npt.NDArray[np.generic], padding: int) -> bool:
     return bool(pads.mean() >= _PADS and ((within > 0) & others.any(1)).mean() >= _BETWEEN)
 
 
+#: Of fewer edges it is not known whether they go both ways; nearly all do, or nearly none.
+_LEAST_EDGES, _BOTH_WAYS, _ONE_WAY = 32, 0.9, 0.2
+
+
+def are_torn(edges: npt.NDArray[np.generic]) -> bool:
+    """Return whether edges are a list of pairs that was reshaped and not transposed.
+
+    Edges of a graph that go both ways do so for no more than chance once ends of different pairs
+    are put together, and do again once what lies side by side is a pair.
+
+    Args:
+        edges: Whole numbers of nodes, shape ``[2, edges]``.
+
+    Example:
+        >>> pairs = np.array([(a, a + 1) for a in range(20)] + [(a + 1, a) for a in range(20)])
+        >>> are_torn(pairs.reshape(2, -1)), are_torn(pairs.T)
+        (True, False)
+    """
+    if edges.ndim != 2 or len(edges) != 2 or edges.shape[1] < _LEAST_EDGES:
+        return False
+    return _reciprocal(edges.reshape(-1, 2)) >= _BOTH_WAYS and _reciprocal(edges.T) <= _ONE_WAY
+
+
+def _reciprocal(pairs: npt.NDArray[Any]) -> float:
+    """Return the share of pairs that are there the other way round, too; of loops none."""
+    first, second = pairs[pairs[:, 0] != pairs[:, 1]].astype(np.int64).T
+    size = int(pairs.max()) + 1
+    there = np.isin(first * size + second, second * size + first)
+    return float(there.mean()) if len(there) >= _LEAST_EDGES else 0.0
+
+
 def padded_share(tokens: npt.NDArray[np.generic]) -> float:
     """Return how much of the median row is one token at its end, 0 if rows end otherwise.
 

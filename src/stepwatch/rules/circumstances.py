@@ -36,6 +36,9 @@ MOST_IDLE = 0.5
 #: Weights jumped if from one step to the next their norm grew by this factor, or from the first on
 #: by the other.
 JUMPED, SWELLED = 1.5, 3.0
+#: Updates do little but shrink weights if their norm falls by this part of an update's, and to this
+#: part of what it was at first.
+SHRINKS, SHRUNK = 0.5, 0.9
 #: Weights begin large if for most of the matrices the root mean square, times the root of the
 #: smaller side, is above this; it is about 1 for what He et al. and Glorot and Bengio draw.
 LARGE_START = 4.0
@@ -95,6 +98,14 @@ class WeightHistory:
         """Return that the weights were too large, from the first step on or after another."""
         return self._of[worker].reason()
 
+    def shrink(self, worker: str, update: float) -> Reason | None:
+        """Return that updates do little but make the weights smaller.
+
+        Args:
+            update: The norm of an update over that of the weights.
+        """
+        return self._of[worker].shrink(update)
+
 
 class _Weights:
     """How large the weights of one worker are."""
@@ -103,11 +114,15 @@ class _Weights:
         self._norm = self._first = math.nan
         self._jump: tuple[float, float, float, int] | None = None  # the norms, rate and step
         self._large: tuple[str, float, float] | None = None  # a matrix, its size, a usual one
+        self._step, self._shrink = -1, 0.0  # the last one, and by which part it made them smaller
 
     def add(self, step: StepView, trained: TensorGroup) -> None:
         """Add the trained weights of one worker, of a step in which they were saved."""
         record = trained.record
         before, self._norm = self._norm, global_norm(record.statistics[trained.rows])
+        last, self._step = self._step, step.train_step
+        if self._step == last + 1 and before > 0:
+            self._shrink = 1 - self._norm / before
         if math.isnan(before):
             self._large, self._first = _large_matrix(trained), self._norm
             return
@@ -136,6 +151,19 @@ class _Weights:
                 "lower the learning rate a hundredfold",
             )
         return None
+
+    def shrink(self, update: float) -> Reason | None:
+        """Return that updates do little but make the weights smaller."""
+        if not (self._shrink > SHRINKS * update > 0 and self._norm < SHRUNK * self._first):
+            return None
+        return Reason(
+            "shrinks",
+            f"updates do little but shrink the weights, by {number(100 * self._shrink)}% a step:"
+            f" their l2 norm fell from {number(self._first)} to {number(self._norm)} by step"
+            f" {self._step}",
+            "lower the weight decay, 0.0001 to 0.1 is usual; see that arguments of the optimizer"
+            " that are not named stand in its order",
+        )
 
 
 def _large_matrix(group: TensorGroup) -> tuple[str, float, float] | None:
@@ -410,6 +438,9 @@ class Circumstances:
                 f"{number(100 * self._penalty)}% of the loss is the penalty on weights",
                 "make the penalty a hundred times smaller",
             )
+        shrinks = self._weights.shrink(self._last.worker, update)
+        if shrinks is not None:
+            return shrinks
         if self._dropout > DROPS:
             return Reason(
                 "dropped",

@@ -334,6 +334,40 @@ def numbers_tokens(first, *, one_gap=False):
     _train(Averaged(), steps=40, data=(tokens, tokens[:, 0] % 4))
 
 
+class Neighbours(nn.Module):
+    """Adds the mean of its neighbours to each node, as layers of graphs do."""
+
+    def __init__(self, outputs):
+        super().__init__()
+        self.fc = nn.Linear(8, outputs)
+
+    def forward(self, x, edge_index):
+        source, target = edge_index
+        return self.fc(x + torch.zeros_like(x).index_add(0, target, x[source]))
+
+
+class Graph(nn.Module):
+    """Two layers of a graph that is always the same."""
+
+    def __init__(self, edges):
+        super().__init__()
+        self.edges = edges
+        self.first, self.second = Neighbours(16), nn.Linear(16, 3)
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x, self.edges)))
+
+
+def connects(arrange, *, both_ways=True):
+    """Nodes with random neighbours, of which a list of pairs is arranged."""
+    torch.manual_seed(0)
+    pairs = torch.randint(0, 100, (200, 2))
+    if both_ways:
+        pairs = torch.stack([pairs, pairs.flip(1)], 1).reshape(-1, 2)
+    data = torch.randn(100, 8), torch.randint(0, 3, (100,))
+    _train(Graph(arrange(pairs)), steps=40, data=data, size=100)
+
+
 class Residual(nn.Module):
     """Adds a linear branch to what it is given."""
 
@@ -555,6 +589,9 @@ CASES = {
         partial(pads, lambda one: one != 0, has_positions=True), "padding_only"
     ),
     "a token with the id of padding": Case(partial(numbers_tokens, 0), "pads_tokens"),
+    "edges that were reshaped": Case(partial(connects, lambda one: one.view(2, -1)), "torn_edges"),
+    "edges that were transposed": Case(partial(connects, lambda one: one.T)),
+    "edges that go one way": Case(partial(connects, lambda one: one.T, both_ways=False)),
     "tokens with ids of their own": Case(partial(numbers_tokens, 1)),
     "padding within a few rows": Case(partial(numbers_tokens, 1, one_gap=True)),
     "a mask that hides padding": Case(partial(pads, lambda one: one == 0)),

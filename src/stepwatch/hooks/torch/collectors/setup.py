@@ -15,7 +15,7 @@ import sysconfig
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
@@ -23,7 +23,7 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
-from ...observations import padded_share, pads_tokens
+from ...observations import are_torn, padded_share, pads_tokens
 from ..autograd import (
     Edge,
     Product,
@@ -54,6 +54,8 @@ _SEVERAL, _HIDDEN = 3, -10_000.0
 _MOST_RECURRENT = 16
 # The losses of a GAN are several, and each of the first may be that of another model.
 _MOST_GRAPHS = 4
+# Of more ends edges are not looked at.
+_MOST_ENDS = 1 << 20
 # Who writes so has it in mind that weights are shared.
 _SHARED = re.compile(
     r"\bshar(e|ed|es|ing)\b|_shar|shared?_|\bti(e|es|ed|ing)\b|_tied?|tied?_|recur|recycl|unroll"
@@ -101,6 +103,13 @@ class _Sequence(NamedTuple):
     dimension: int
 
 
+def _are_edges(given: object) -> TypeGuard[torch.Tensor]:
+    """Return whether a layer is given edges as PyTorch Geometric has them, shape ``[2, edges]``."""
+    if type(given) is not torch.Tensor or not given.is_cpu or given.dtype is not torch.int64:
+        return False
+    return given.dim() == 2 and given.shape[0] == 2 and given.numel() <= _MOST_ENDS
+
+
 class Setup:
     """Observes it in the collection ``setup``, of models that train."""
 
@@ -123,6 +132,8 @@ class Setup:
         self._num_masks = 0
         self._in_masks: dict[str, float] = {}
         self._num_padded = 0
+        # How many edges were looked at that layers of graphs are given.
+        self._num_graphs_given = 0
         # What recurrent layers returned since gradients were computed, and of how many in all.
         self._sequences: list[_Sequence] = []
         self._num_sequences = 0
@@ -228,6 +239,12 @@ class Setup:
                 self._embedded.append(tokens)
                 self._note_padding(module, name, tokens)
             return
+        edges = [one for one in (*inputs[1:2], keywords.get("edge_index")) if _are_edges(one)]
+        if edges and self._num_graphs_given < _MOST_GRAPHS:
+            self._num_graphs_given += 1
+            with isolated_compute("cpu"):
+                if are_torn(to_numpy(edges[0])):
+                    self._in_masks[f"setup/torn_edges/{name}"] = 1.0
         if not self._embedded:
             return
         if isinstance(module, torch.nn.RNNBase) and inputs:
