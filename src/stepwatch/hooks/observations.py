@@ -519,6 +519,42 @@ def pads_tokens(tokens: npt.NDArray[np.generic], padding: int) -> bool:
     return bool(pads.mean() >= _PADS and ((within > 0) & others.any(1)).mean() >= _BETWEEN)
 
 
+#: Of so few equal pairs nothing is known; they repeat across samples by this factor, less one, and
+#: by so much more than along them.
+_LEAST_EQUAL, _ACROSS, _MORE = 50, 0.5, 3.0
+
+
+def follow_across(tokens: npt.NDArray[np.generic]) -> bool:
+    """Return whether tokens follow one another from sample to sample, and not along time.
+
+    Two tokens that stand side by side in a text do so again, more often than each of them occurs by
+    itself. Samples are other places of it, so that two at the same time are any two.
+
+    Args:
+        tokens: Whole numbers, shape ``[time, samples]``, without padding.
+    """
+    if tokens.ndim != 2 or min(tokens.shape) < 2:
+        return False
+    along = _excess(tokens[:-1], tokens[1:])
+    across = _excess(tokens[:, :-1], tokens[:, 1:])
+    return across > _ACROSS and across > _MORE * max(along, 0.0)
+
+
+def _excess(first: npt.NDArray[np.generic], second: npt.NDArray[np.generic]) -> float:
+    """Return how much more often pairs are equal than their halves are; 0 where little is known.
+
+    Of all pairs of pairs, 0 where the two halves have nothing to do with each other.
+    """
+    a, b = first.ravel().astype(np.int64), second.ravel().astype(np.int64)
+    both, one, other = (
+        float((counts * (counts - 1)).sum())
+        for codes in (a * (int(b.max()) + 1) + b, a, b)
+        for counts in [np.unique(codes, return_counts=True)[1].astype(np.float64)]
+    )
+    of_all = len(a) * (len(a) - 1.0)
+    return both * of_all / (one * other) - 1 if both >= 2 * _LEAST_EQUAL else 0.0
+
+
 #: Of fewer edges it is not known whether they go both ways; nearly all do, or nearly none.
 _LEAST_EDGES, _BOTH_WAYS, _ONE_WAY = 32, 0.9, 0.2
 

@@ -175,6 +175,7 @@ TITLES: Mapping[str, str] = {
     "router_collapse:dead": "experts are never used",
     "router_collapse:unbalanced": "experts are used unequally",
     "saturated_activation": "activations are saturated",
+    "setup:across": "text is read across the samples",
     "setup:class_weights": "class weights favour the frequent classes",
     "setup:constrained": "monotone constraints go against the data",
     "setup:early_stopping": "early stopping watches the wrong metric",

@@ -106,6 +106,12 @@ _LAYERS = {
         "take activation='sigmoid' for one unit, or one unit for each class; for weights of"
         " positions, a softmax over their axis, as by Softmax(axis=1)",
     ),
+    "across": (
+        "tokens follow one another along the axis that the layer takes for the samples, and not"
+        " along that of time: what it reads lies far apart in the text, or samples come first",
+        "cut a text into columns by text.view(batch, -1).t(), not text.view(-1, batch); give a"
+        " recurrent layer batch_first=True where the first axis is that of the samples",
+    ),
     "torn_edges": (
         "edges are a list of pairs that was reshaped: they go both ways where ends that lie side by"
         " side are a pair, and hardly any does as they are, so nodes have neighbours at random",
@@ -162,25 +168,26 @@ class Setup(Rule):
     a softmax is taken over the batch. ``padding_only``: attention is given a mask that leaves
     padding and hides all else. ``pads_tokens``: the id of padding is that of a token as well.
     ``one_unit``: a softmax of Keras is taken over one unit. ``torn_edges``: edges of a graph are a
-    list of pairs that was reshaped and not transposed. ``sees_next``: a Keras model of next tokens
-    has layers that look ahead. ``momentum``: batch normalization takes nothing, or nearly all, of
-    each batch into its running statistics, or so little that they are not there when training ends.
-    ``class_weights``: the weights of classes rise with how often they occur. ``second_derivative``:
-    derivatives of derivatives are zero, as activations have corners and no curve. ``uncalled``: a
-    layer of a Keras model is never called. ``monitor``: a callback is told that less is better of
-    what ought to rise, or the other way round. ``schedule``: one of Keras is over long before the
-    steps that ``fit`` is asked for. ``same_key``, ``same_state``: a function of JAX is given the
-    same random key, or state of an optimizer, at each step. ``metric``: a metric counts what its
-    labels are not. ``unsplit``: no tree of boosting has a split. ``uphill``: gradients of an
-    objective that a script brings along have the wrong sign. ``early_stopping``: the metric that
-    ends boosting early gets worse from the first round on by what it is told, and better by its
-    name, or while training makes it so. ``few_rounds``: boosting ends while it still improves as it
-    did, and its learning rate times its rounds are too little. ``uncensored``: of times of events
-    (survival) each is that of one that was seen. ``ungrouped``: rows that are ranked were shuffled
-    apart from the groups that they belong to. ``risk_set``: a likelihood of survival compares with
-    those who are gone already. ``other_range``: ids of an embedding are drawn from the range of
-    another one. ``other_ids``: an embedding is looked up by the ids of another one. ``turned``: a
-    loss of triplets or pairs pulls together what is unlike, and pushes apart what is alike.
+    list of pairs that was reshaped and not transposed. ``across``: a recurrent layer reads text
+    across the samples. ``sees_next``: a Keras model of next tokens has layers that look ahead.
+    ``momentum``: batch normalization takes nothing, or nearly all, of each batch into its running
+    statistics, or so little that they are not there when training ends. ``class_weights``: the
+    weights of classes rise with how often they occur. ``second_derivative``: derivatives of
+    derivatives are zero, as activations have corners and no curve. ``uncalled``: a layer of a Keras
+    model is never called. ``monitor``: a callback is told that less is better of what ought to
+    rise, or the other way round. ``schedule``: one of Keras is over long before the steps that
+    ``fit`` is asked for. ``same_key``, ``same_state``: a function of JAX is given the same random
+    key, or state of an optimizer, at each step. ``metric``: a metric counts what its labels are
+    not. ``unsplit``: no tree of boosting has a split. ``uphill``: gradients of an objective that a
+    script brings along have the wrong sign. ``early_stopping``: the metric that ends boosting early
+    gets worse from the first round on by what it is told, and better by its name, or while training
+    makes it so. ``few_rounds``: boosting ends while it still improves as it did, and its learning
+    rate times its rounds are too little. ``uncensored``: of times of events (survival) each is that
+    of one that was seen. ``ungrouped``: rows that are ranked were shuffled apart from the groups
+    that they belong to. ``risk_set``: a likelihood of survival compares with those who are gone
+    already. ``other_range``: ids of an embedding are drawn from the range of another one.
+    ``other_ids``: an embedding is looked up by the ids of another one. ``turned``: a loss of
+    triplets or pairs pulls together what is unlike, and pushes apart what is alike.
     ``not_cumulative``: a diffusion model is given noise by what one step keeps, and not by the
     product of all until then. ``constrained``: monotone constraints go against the data.
     ``recoded``: categories have other numbers in training than in the data that are evaluated.
@@ -204,6 +211,7 @@ class Setup(Rule):
         "constrained*": "setup",
         "recoded*": "data",
         "torn_edges*": "data",
+        "across*": "data",
         "other_range*": "data",
         "turned*": "loss_input",
         "not_cumulative*": "data",

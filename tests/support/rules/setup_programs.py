@@ -334,6 +334,35 @@ def numbers_tokens(first, *, one_gap=False):
     _train(Averaged(), steps=40, data=(tokens, tokens[:, 0] % 4))
 
 
+class Reader(nn.Module):
+    """Tells the next letter, with time on the first axis."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.cell, self.out = nn.Embedding(9, 8), nn.GRU(8, 16), nn.Linear(16, 9)
+
+    def forward(self, letters, state=None):
+        found, state = self.cell(self.embed(letters), state)
+        return self.out(found).flatten(0, 1), state
+
+
+def reads(arrange):
+    """A text of words, in columns that are read side by side."""
+    torch.manual_seed(0)
+    words = [torch.tensor(one) for one in ([0, 1, 8], [4, 5, 6, 8], [2, 0, 5, 1, 7, 8], [7, 3, 8])]
+    drawn = torch.cat([words[one] for one in torch.randint(0, 4, (3200,))])
+    text = arrange(drawn[:12000])
+    model = Reader()
+    optimizer, state = torch.optim.Adam(model.parameters(), lr=1e-3), None
+    for step in range(30):
+        at = step * 24
+        optimizer.zero_grad()
+        found, state = model(text[at : at + 24], state)
+        state = state.detach()
+        F.cross_entropy(found, text[at + 1 : at + 25].flatten()).backward()
+        optimizer.step()
+
+
 class Neighbours(nn.Module):
     """Adds the mean of its neighbours to each node, as layers of graphs do."""
 
@@ -589,6 +618,8 @@ CASES = {
         partial(pads, lambda one: one != 0, has_positions=True), "padding_only"
     ),
     "a token with the id of padding": Case(partial(numbers_tokens, 0), "pads_tokens"),
+    "text that is cut across": Case(partial(reads, lambda text: text.view(-1, 16)), "across"),
+    "text that is cut into columns": Case(partial(reads, lambda text: text.view(16, -1).t())),
     "edges that were reshaped": Case(partial(connects, lambda one: one.view(2, -1)), "torn_edges"),
     "edges that were transposed": Case(partial(connects, lambda one: one.T)),
     "edges that go one way": Case(partial(connects, lambda one: one.T, both_ways=False)),

@@ -23,7 +23,7 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
-from ...observations import are_torn, padded_share, pads_tokens
+from ...observations import are_torn, follow_across, padded_share, pads_tokens
 from ..autograd import (
     Edge,
     Product,
@@ -288,7 +288,13 @@ class Setup:
         if whole.grad_fn is None or last.grad_fn is None:
             return
         with isolated_compute("cpu"):
-            share = padded_share(to_numpy(tokens if module.batch_first else tokens.T))
+            by_sample = to_numpy(tokens if module.batch_first else tokens.T)
+            share = padded_share(by_sample)
+            across = not share and follow_across(by_sample.T)
+        if across:
+            self._in_masks[f"setup/across/{name}"] = 1.0
+        else:
+            self._in_masks.pop(f"setup/across/{name}", None)
         if share:
             edges = (whole.grad_fn, whole.output_nr), (last.grad_fn, last.output_nr)
             self._sequences.append(_Sequence(name, share, *edges, int(module.batch_first)))
