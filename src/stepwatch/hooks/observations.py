@@ -501,19 +501,27 @@ _PADS, _BETWEEN = 0.2, 0.2
 def pads_tokens(tokens: npt.NDArray[np.generic], padding: int) -> bool:
     """Return whether the id of padding is also that of a token, which stands between others.
 
+    Whichever axis is that of the positions: along the other one padding is between tokens anyway.
+
     Args:
-        tokens: Shape ``[samples, positions]``, of whole numbers.
+        tokens: Shape ``[samples, positions]`` or ``[positions, samples]``, of whole numbers.
         padding: Which is passed over.
 
     Example:
-        >>> rows = np.array([[5, 3, 8, 0, 0], [7, 4, 0, 0, 0]])
-        >>> pads_tokens(rows, 0), pads_tokens(np.array([[5, 0, 8, 0, 0], [0, 4, 6, 0, 0]]), 0)
-        (False, True)
+        >>> rows = np.array([[5, 3, 8, 0, 0], [7, 4, 0, 0, 0], [6, 8, 4, 0, 0]])
+        >>> pads_tokens(rows, 0), pads_tokens(rows.T, 0)
+        (False, False)
+        >>> pads_tokens(np.array([[5, 0, 8, 7, 0], [0, 4, 0, 3, 0], [6, 0, 4, 0, 2]]), 0)
+        True
     """
-    others = tokens != padding
     if tokens.ndim != 2 or not tokens.size:
         return False
-    first, last = others.argmax(1), tokens.shape[1] - 1 - others[:, ::-1].argmax(1)
+    return _has_within(tokens != padding) and _has_within((tokens != padding).T)
+
+
+def _has_within(others: npt.NDArray[np.bool_]) -> bool:
+    """Return whether many rows begin or end in padding, and many have some between tokens."""
+    first, last = others.argmax(1), others.shape[1] - 1 - others[:, ::-1].argmax(1)
     within = last - first + 1 - others.sum(1)  # of a row of padding alone all is
     pads = ~(others[:, 0] & others[:, -1])
     return bool(pads.mean() >= _PADS and ((within > 0) & others.any(1)).mean() >= _BETWEEN)
@@ -528,16 +536,19 @@ def follow_across(tokens: npt.NDArray[np.generic]) -> bool:
     """Return whether tokens follow one another from sample to sample, and not along time.
 
     Two tokens that stand side by side in a text do so again, more often than each of them occurs by
-    itself. Samples are other places of it, so that two at the same time are any two.
+    itself. Samples are other places of it, so that two at the same time are any two; or what stands
+    at a place is like in all of them, and then in those that lie farther apart, too.
 
     Args:
         tokens: Whole numbers, shape ``[time, samples]``, without padding.
     """
-    if tokens.ndim != 2 or min(tokens.shape) < 2:
+    if tokens.ndim != 2 or min(tokens.shape) < 4:
         return False
     along = _excess(tokens[:-1], tokens[1:])
     across = _excess(tokens[:, :-1], tokens[:, 1:])
-    return across > _ACROSS and across > _MORE * max(along, 0.0)
+    far = tokens.shape[1] // 2
+    by_place = _excess(tokens[:, :-far], tokens[:, far:])
+    return across > _ACROSS and across > _MORE * max(along, by_place, 0.0)
 
 
 def _excess(first: npt.NDArray[np.generic], second: npt.NDArray[np.generic]) -> float:
@@ -569,7 +580,8 @@ def are_torn(edges: npt.NDArray[np.generic]) -> bool:
         edges: Whole numbers of nodes, shape ``[2, edges]``.
 
     Example:
-        >>> pairs = np.array([(a, a + 1) for a in range(20)] + [(a + 1, a) for a in range(20)])
+        >>> one_way = np.random.default_rng(0).integers(0, 50, (40, 2))
+        >>> pairs = np.stack([one_way, one_way[:, ::-1]], 1).reshape(-1, 2)
         >>> are_torn(pairs.reshape(2, -1)), are_torn(pairs.T)
         (True, False)
     """
