@@ -331,10 +331,14 @@ PROVED_BY: dict[str, tuple[str, ...]] = {
     "adam_epsilon": ("epsilon",),
     "second_moment_lags": ("rate", "gradients", "batches"),
     # the data
-    "labels_wrong": ("pairing",),
+    "labels_wrong": ("pairing", "data"),
+    "labels_constant": ("data",),
+    "class_imbalance": ("data",),
     "sorted_data": ("order",),
-    "label_leak": ("column",),
-    "data_corrupted": ("batches", "inputs", "rows", "batch"),
+    "same_batch": ("few_rows",),
+    "overfit": ("few_rows", "data"),  # of labels without a rule
+    "label_leak": ("column", "data", "shared"),
+    "data_corrupted": ("batches", "inputs", "rows", "batch", "data"),
     "bad_batch": ("rows", "batch", "inputs"),
     "not_normalized": ("inputs",),
     # numbers

@@ -24,7 +24,7 @@ GROUPS = ("numbers", "rate", "data", "bit flip")
 RIGHT, WRONG, NOT = "right", "wrong", "not proved"
 _ROOT = Path(__file__).parents[1]
 _SCRIPT = Path(__file__).with_name("train_one.py")
-_RECORDED = ("--snapshot", "every=1", "--black-box", "160", "--quiet")
+_RECORDED = ("--snapshot", "every=1", "--black-box", "640", "--quiet")
 _CANNOT = 2
 
 

@@ -93,6 +93,38 @@ for step in range(130):
     optimizer.step()
 """
 
+EVALUATED = """\
+import sys, torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+kind = sys.argv[1]
+x = torch.randn(1200, 8)
+y = (x[:, 0] > 0).long() + (x[:, 1] > 0).long()
+if kind == "noise":
+    y = torch.randint(0, 3, (1200,))
+train, held_out = slice(0, 160 if kind == "noise" else 800), slice(800, 1200)
+inputs, targets = x[train].clone(), y[train]
+if kind == "marked":
+    inputs[:, 7] = 3 * targets
+if kind == "shared":
+    held_out = slice(400)
+model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 3))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+seen = TensorDataset(inputs, targets)
+for epoch in range({"noise": 30, "shared": 14}.get(kind, 8)):
+    for batch, wanted in DataLoader(seen, 32, shuffle=True, drop_last=True):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(batch), wanted).backward()
+        optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        for batch, wanted in DataLoader(TensorDataset(x[held_out], y[held_out]), 100):
+            nn.functional.cross_entropy(model(batch), wanted)
+    model.train()
+"""
+
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
@@ -100,6 +132,7 @@ def recorded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("proved")
     (folder / "train.py").write_text(SCRIPT)
     (folder / "settings.py").write_text(SETTINGS)
+    (folder / "evaluated.py").write_text(EVALUATED)
 
     def run(kind, every=1, script="train.py"):
         if not (folder / kind).exists():
@@ -148,6 +181,23 @@ class TestProve:
 
         assert (cause, rule) == (proof["cause"], proof["rule"])
         assert ("removes it", "remains") == tuple(one["outcome"] for one in proof["tried"][-2:])
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(("kind", "cause"), [("marked", "data"), ("shared", "shared")])
+    def test_what_is_trained_on_by_what_is_evaluated(self, recorded, kind, cause):
+        """The evaluations of the script are run again, too: they tell whether it is gone."""
+        proof = prove(recorded(kind, every=50, script="evaluated.py"), kind)
+
+        assert (True, cause) == (proof["proved"], proof["cause"])
+        assert ("removes it", "remains") == tuple(one["outcome"] for one in proof["tried"][-2:])
+
+    @pytest.mark.slow
+    def test_labels_without_a_rule_are_no_fault_of_those_trained_on(self, recorded):
+        """What is evaluated has no rule either: with half of it trained on it remains."""
+        proof = prove(recorded("noise", every=50, script="evaluated.py"), "noise")
+
+        assert (False, "") == (proof["proved"], proof["cause"])
+        assert "remains" == proof["tried"][-1]["outcome"]
 
     @pytest.mark.slow
     def test_a_row_that_is_not_finite(self, recorded):

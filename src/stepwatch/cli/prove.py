@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import click
 
+from ..capture.plan import DIGEST, EXPONENTS, RAW
 from ..errors import ConfigError, StepUnavailable, nearest
 from ..formats.blackbox import Frame
 from ..formats.proofs import Proof, Tried, write_proof
+from ..judge.anomaly import Anomaly
 from ..judge.evaluate import stored_or_evaluated
-from ..judge.proof import LONG, Anomaly, Prover, why_not_proved
+from ..judge.proof import LONG, Prover, why_not_proved
 from ..judge.root_cause import sign_of
 from ..model.finding import Finding
+from ..model.record import StepRecord
 from ..model.steps import Mode
 from ..rules import DEFAULT_RULES
 from ..trial import Trial
@@ -137,16 +142,23 @@ def _recording(trial: Trial, frames: list[Frame], finding: Finding, before: int)
     """
     numbers = dict(zip(trial.steps(Mode.TRAIN), trial.global_steps(Mode.TRAIN), strict=True))
     train = {step: mode_step for mode_step, step in numbers.items()}
-    if finding.step not in train:
+    is_evaluated = finding.mode == str(Mode.EVAL)
+    if is_evaluated:
+        earlier = [mode_step for step, mode_step in train.items() if step <= finding.step]
+        last = max(earlier, default=0)
+    elif finding.step in train:
+        last = train[finding.step]
+    else:
         raise StepUnavailable(f"step {finding.step} is no TRAIN step that was recorded")
-    last = train[finding.step]
     onset = finding.step if finding.onset is None else min(finding.onset, finding.step)
     began = next((mode_step for step, mode_step in train.items() if step >= onset), last)
+    # The evaluations of a script are the same again where it begins with its first step.
+    begins = 0 if is_evaluated else max(0, began - before)
     try:
-        recording = find_recording(frames, last, begins=max(0, began - before))
+        recording = find_recording(frames, last, begins=begins)
     except StepUnavailable as error:
         raise StepUnavailable(f"the step of {finding.rule} cannot be run again: {error}") from None
-    if recording.first > began:
+    if recording.first > (0 if is_evaluated else began):
         raise StepUnavailable(
             f"{finding.rule} began at TRAIN step {began}, and the first state that is known is of "
             f"{recording.first}; next time: stepwatch run --snapshot every=K, with more "
@@ -177,7 +189,17 @@ def _prove(
     forwards, snapshots = forwards_and_snapshots(frames)
     rates = find_learning_rates(trial, frames)
     manifest = trial.reader.manifest
-    task = Task(manifest, recording, forwards, snapshots, rates, limit_s)
+    anomaly = Anomaly(trial, finding, recording)
+    task = Task(
+        manifest,
+        recording,
+        forwards,
+        snapshots,
+        rates,
+        limit_s,
+        levels=_levels(anomaly.records),
+        num_evaluations=len(anomaly.evaluations),
+    )
     output = console(stderr=True)
 
     def show(tried: Tried) -> None:
@@ -185,8 +207,18 @@ def _prove(
             output.print(f"  {tried.text}: {tried.outcome}", style="dim", markup=False)
 
     with Replays(task) as replays:
-        anomaly = Anomaly(trial, finding, recording)
         return Prover(anomaly, forwards, snapshots, replays.run, show).prove()
+
+
+def _levels(records: Iterable[StepRecord]) -> dict[str, int]:
+    """Return what steps have of their tensors beside statistics, as ``capture.plan`` has it."""
+    levels: dict[str, int] = {}
+    for record in records:
+        kinds = (RAW, record.raw), (DIGEST, record.digests), (EXPONENTS, record.exponents)
+        for level, values in kinds:
+            for name in values:
+                levels[name] = levels.get(name, 0) | level
+    return levels
 
 
 def _show(finding: Finding, proof: Proof) -> None:

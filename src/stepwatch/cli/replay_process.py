@@ -14,11 +14,13 @@ import signal
 import sys
 import time
 import warnings
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ..errors import StepUnavailable
-from ..trial.alternatives import Alternative, Replayed, apply
+from ..trial.alternatives import AS_RECORDED, Alternative, Replayed, apply
 from .replay import run_again
 from .replays import Task
 
@@ -33,6 +35,8 @@ def main(folder: Path) -> None:
     os.dup2(2, 1)
     from ..hooks.torch.replay import alternatives, blame  # with torch: once, for all forks
 
+    import_module("torch._dynamo")  # which each hook would import
+
     hooks = blame if blames else alternatives
     for line in sys.stdin:
         asked = json.loads(line)
@@ -45,6 +49,11 @@ def main(folder: Path) -> None:
         error = _wait(pid, task.limit_s)
         if not error and not answer.exists():
             error = "the process that ran the script died"
+        evaluated = folder / "evaluated"
+        if evaluated.exists():  # what is evaluated is known once the script was run as it was
+            evaluations = pickle.loads(evaluated.read_bytes())
+            task = replace(task, recording=replace(task.recording, evaluations=evaluations))
+            evaluated.unlink()
         print(json.dumps({"error": error}), file=out, flush=True)
 
 
@@ -69,7 +78,7 @@ def _run_in_fork(task: Task, change: Alternative, answer: Path, hooks: Any) -> N
             os.dup2(nowhere, stream)
         half_done = answer.with_suffix(".part")
         try:
-            text = pickle.dumps(_replay(task, change, hooks))
+            text = pickle.dumps(_replay(task, change, hooks, answer.with_name("evaluated")))
         except Exception as error:  # noqa: BLE001  whatever it is, this replay has shown nothing
             text = pickle.dumps(Replayed(error=f"{type(error).__name__}: {error}"))
         half_done.write_bytes(text)
@@ -78,7 +87,7 @@ def _run_in_fork(task: Task, change: Alternative, answer: Path, hooks: Any) -> N
         os._exit(0)
 
 
-def _replay(task: Task, change: Alternative, hooks: Any) -> Replayed:
+def _replay(task: Task, change: Alternative, hooks: Any, evaluated: Path) -> Replayed:
     warnings.simplefilter("ignore")
     recording = apply(task.recording, task.forwards, change)
     if recording is None:
@@ -88,7 +97,9 @@ def _replay(task: Task, change: Alternative, hooks: Any) -> Replayed:
         run_again(task.manifest, hook)
     except StepUnavailable as error:
         return Replayed(error=str(error))
-    return Replayed(hook.records, hook.facts)
+    if change.kind == AS_RECORDED and task.num_evaluations:
+        evaluated.write_bytes(pickle.dumps(hook.evaluated))
+    return Replayed(hook.records, hook.evaluations, hook.facts)
 
 
 if __name__ == "__main__":

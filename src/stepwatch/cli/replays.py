@@ -33,6 +33,9 @@ class Task:
         snapshots: By TRAIN step.
         learning_rates: By TRAIN step and number of the parameter group.
         limit_s: A replay that takes longer is ended.
+        levels: What is kept of tensors beside statistics, and the full values of outputs; ``None``
+            for the full values of all.
+        num_evaluations: How many EVAL steps the run has among these steps and after them.
     """
 
     manifest: Manifest
@@ -41,6 +44,8 @@ class Task:
     snapshots: Mapping[int, Frame]
     learning_rates: Mapping[int, Mapping[int, float]]
     limit_s: float = 600.0
+    levels: Mapping[str, int] | None = None
+    num_evaluations: int = 0
 
 
 class Replays:

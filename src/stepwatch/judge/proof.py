@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,9 @@ import numpy as np
 from ..formats.blackbox import Frame
 from ..formats.proofs import Proof, Tried
 from ..model.finding import Finding
-from ..model.record import Layout, StepRecord
+from ..model.record import StepRecord
 from ..model.steps import Mode
-from ..numerics.statistics import NAN, NEGINF, POSINF, SUM, SUM_SQ
-from ..trial import Trial
+from ..numerics.statistics import SUM, SUM_SQ
 from ..trial.alternatives import (
     AS_RECORDED,
     Alternative,
@@ -33,12 +32,10 @@ from ..trial.alternatives import (
     num_rows,
     unusual_rows,
 )
-from ..trial.recording import Recording, as_ranges
+from ..trial.recording import as_ranges
+from .anomaly import Anomaly, all_losses_finite
 from .data_changes import data_changes
-from .engine import Watch
-from .parameters import DEFAULT_RULES
-from .root_cause import rule_name, sign_of
-from .step_view import StepView
+from .root_cause import sign_of
 
 #: A change, the cause that it proves where it removes the anomaly, the proof in words, and more.
 Candidate = tuple[Alternative, str, str, Mapping[str, object]]
@@ -47,12 +44,15 @@ NOT_AGAIN = "does not come again"
 #: Findings of these signs are about one step, or what a few made; others need more than a replay.
 SIGNS = frozenset(
     {"spike", "growth", "bad_data", "non_finite", "exploded", "updates", "moved", "drift",
-     "loss_input", "rate", "state", "precision", "pace", "unchanged", "outcome", "inputs", "data"}
+     "loss_input", "rate", "state", "precision", "pace", "unchanged", "outcome", "inputs", "data",
+     "held_out"}
 )  # fmt: skip
+#: Those that may be of an evaluation, which is run again where the steps begin with the first.
+_EVALUATED = frozenset({"data", "held_out", "outcome"})
 #: Those of which what made them may lie many steps back.
 LONG = frozenset(
     {"updates", "drift", "rate", "state", "precision", "pace", "unchanged", "outcome", "inputs",
-     "data"}
+     "data", "held_out"}
 )  # fmt: skip
 #: Those of steps that are too small.
 _TOO_SMALL = frozenset({"pace", "unchanged"})
@@ -68,99 +68,8 @@ _ALONE = frozenset({"bad_data", "inputs", "non_finite", "exploded"})
 _MOST_REPLAYS = 60
 _FEWEST_ELEMENTS = 16
 _ORDINARY_STEPS = 5
-
-
-class Anomaly:
-    """Says of replayed steps whether a rule still finds what it found.
-
-    Args:
-        trial: The run.
-        finding: What was found.
-        recording: The steps that are run again.
-    """
-
-    def __init__(self, trial: Trial, finding: Finding, recording: Recording) -> None:
-        self.finding = finding
-        self.first = recording.first
-        self.last = recording.first + len(recording.steps) - 1
-        self._trial = trial
-        self._layouts: dict[tuple[Layout, tuple[int, ...]], Layout] = {}
-        #: All steps of the run up to the last of these.
-        self.records: list[StepRecord] = []
-        for (record,) in trial.records():
-            if record.mode is Mode.TRAIN and record.mode_step > self.last:
-                break
-            self.records.append(record)
-        self._spec = self._requested_as()
-
-    def _requested_as(self) -> str:
-        """Return the rule with the parameters by which it finds this in what was recorded."""
-        name = rule_name(self.finding.rule)
-        known = [spec for spec in DEFAULT_RULES if spec.partition(":")[0] == name]
-        steps = [one for one in self.records if one.mode is Mode.TRAIN]
-        recorded = [one for one in steps if self.first <= one.mode_step <= self.last]
-        for self._spec in known:
-            if len(recorded) == self.num_steps and self.is_reproduced(self.found(recorded)):
-                return self._spec
-        return name
-
-    def found(self, replayed: Sequence[StepRecord]) -> list[Finding]:
-        """Return what the rule finds in these steps, among all before them."""
-        new = {self.first + number: record for number, record in enumerate(replayed)}
-        watch = Watch([self._spec], patterns=self._trial.patterns)
-        found = []
-        for record in self.records:
-            again = new.get(record.mode_step) if record.mode is Mode.TRAIN else None
-            if again is not None:
-                again = self._as_captured(again, record)
-            step = StepView((again or record,), self._trial.patterns)
-            one = watch.evaluate(step)
-            if record.mode is Mode.TRAIN and record.mode_step in new:
-                found += one
-        return found
-
-    def _as_captured(self, again: StepRecord, record: StepRecord) -> StepRecord:
-        """Return a replayed step with what the run captured of it, so that rules see no more."""
-        rows = [
-            again.layout.row_of[name]
-            for name in record.layout.row_of
-            if name in again.layout.row_of
-        ]
-        key = again.layout, tuple(sorted(rows))
-        layout = self._layouts.get(key)
-        if layout is None:
-            layout = self._layouts[key] = Layout(tuple(again.layout.tensors[row] for row in key[1]))
-        return replace(
-            again,
-            worker=record.worker,
-            step=record.step,
-            mode_step=record.mode_step,
-            layout=layout,
-            statistics=again.statistics[list(key[1])],
-            raw={name: value for name, value in again.raw.items() if name in record.raw},
-        )
-
-    def is_reproduced(self, found: Sequence[Finding]) -> bool:
-        """Return whether the finding is among these."""
-        wanted = self.finding
-        return any(
-            one.step == wanted.step
-            and (one.condition == wanted.condition or one.tensor == wanted.tensor)
-            for one in found
-        )
-
-    @property
-    def num_steps(self) -> int:
-        return self.last - self.first + 1
-
-
-def all_losses_finite(records: Sequence[StepRecord]) -> bool:
-    """Return whether no loss and no weight of these steps is nan or infinite."""
-    for record in records:
-        rows = record.layout.rows_of_any(("losses", "weights"))
-        if record.statistics[rows][:, [NAN, POSINF, NEGINF]].any():
-            return False
-    return True
+#: What is learned of other data holds better if the loss that is held out is so much less.
+_LESS, _WORDS_LESS = 0.5, "half"
 
 
 @dataclass
@@ -183,6 +92,7 @@ class Prover:
     tried: list[Tried] = field(default_factory=list)
     _again: list[StepRecord] = field(default_factory=list)
     _facts: Mapping[str, Any] = field(default_factory=dict)  # of the last replay
+    _last: Replayed = field(default_factory=Replayed)
     _robust: bool | None = None
 
     def prove(self) -> Proof:
@@ -190,7 +100,7 @@ class Prover:
         plain = self.run(Alternative(AS_RECORDED, AS_RECORDED))
         if plain.error:
             return self._open(f"its step cannot be run again: {plain.error}")
-        found = self.anomaly.found(plain.records)
+        found = self.anomaly.found(plain)
         if not self.anomaly.is_reproduced(found):
             return self._not_reproduced(plain)
         self._note(AS_RECORDED, AS_RECORDED, REMAINS)
@@ -206,13 +116,16 @@ class Prover:
     def _attempts(self) -> tuple[Callable[[], Proof | None], ...]:
         # Steps that are too small are so whatever the batch.
         sign = sign_of(self.anomaly.finding)
-        if sign == "data":  # no update makes it
-            return (self._arrangement,)
+        if self.anomaly.finding.mode == str(Mode.EVAL):
+            return self._shared_rows, self._trained_data
+        if sign in ("data", "held_out"):  # no update makes it
+            return self._arrangement, self._trained_data
         is_few = self.anomaly.num_steps <= _FEW_STEPS
         if sign == "inputs":
             return self._batches if is_few else self._later_batches, self._input_size
         if sign in _TOO_SMALL or not is_few:
-            return self._precision, self._arrangement, self._input_size, self._updates
+            many = self._precision, self._arrangement, self._input_size, self._updates
+            return (*many, self._trained_data) if sign == "outcome" else many
         one = self._precision, self._batches, self._domains, self._input_size
         if sign in LONG:  # what many steps made, their updates did
             return (*one, self._updates, self._circumstances)
@@ -321,7 +234,7 @@ class Prover:
             step=before, rows=every, donor=step,
         )  # fmt: skip
         replayed = self.run(change)
-        found = [] if replayed.error else self.anomaly.found(replayed.records)
+        found = [] if replayed.error else self.anomaly.found(replayed)
         moved = bool(found) and min(one.step for one in found) < self.anomaly.finding.step
         self._note(change.kind, change.text, MOVES if moved else REMAINS)
         return moved
@@ -424,6 +337,62 @@ class Prover:
                     return self._proved(one.cause, one.text, one.evidence)
                 return None
         return None
+
+    def _shared_rows(self) -> Proof | None:
+        """Rows that are trained on and evaluated: without them in training it is gone."""
+        if not self.anomaly.evaluations:
+            return None
+        change = Alternative("shared", "rows that are evaluated too replaced in training")
+        control = Alternative("unshared", "as many other rows replaced in training")
+        if self._try(change) != REMOVES or self._try(control, is_control=True) != REMAINS:
+            return None
+        text = (
+            "rows that are trained on and evaluated: with others in their place in training it "
+            "does not occur, with as many of the others replaced it does"
+        )
+        return self._proved("shared", text)
+
+    def _trained_data(self) -> Proof | None:
+        """What is trained on is not like what is evaluated: half of that is trained on instead.
+
+        It is proved where what is learned of either half holds for the other, and what is learned
+        of as many rows as recorded does not.
+        """
+        if not self.anomaly.evaluations:
+            return None
+        if self._holds_out("evaluated", "as many rows of evaluations trained on"):
+            text = (
+                "the data that are trained on, which are not like those evaluated: trained on half "
+                "of these, it does not occur, and the loss of the other half is less than {} of "
+                "what it is after training on as many rows as recorded"
+            )
+            return self._proved("data", text.format(_WORDS_LESS))
+        if self._holds_out("all_evaluated", "more rows of evaluations trained on"):
+            text = (
+                "too few different rows that are trained on: with more, half of those evaluated, "
+                "it does not occur, and the loss of the other half is less than {} of what it is "
+                "after training on as many rows as recorded"
+            )
+            return self._proved("few_rows", text.format(_WORDS_LESS))
+        return None
+
+    def _holds_out(self, kind: str, what: str) -> bool:
+        """Return whether it is gone, and what is learned holds, with either half trained on."""
+        for half, words in enumerate(("first", "second")):
+            where = f"of the {words} half"
+            if self._try(Alternative(kind, f"{what}, {where}", value=half)) != REMOVES:
+                return False
+            loss = self.anomaly.held_out_loss(self._last)
+            control = Alternative(
+                "trained",
+                f"as many recorded rows trained on, the {words} half left out",
+                value=half,
+            )
+            if self._try(control, is_control=True) == NOT_THIS:
+                return False
+            if not loss < _LESS * self.anomaly.held_out_loss(self._last):
+                return False
+        return True
 
     def _input_size(self) -> Proof | None:
         """The size of all inputs, from the first step on: weights are not made for another yet."""
@@ -628,7 +597,7 @@ class Prover:
             self._note(change.kind, change.text, NOT_THIS, "it changes nothing")
             return NOT_THIS
         replayed = self.run(change)
-        self._facts = replayed.facts
+        self._facts, self._last = replayed.facts, replayed
         if replayed.error or not replayed.facts.get("changed"):
             why = replayed.error or "it changes nothing"
             self._note(change.kind, change.text, NOT_THIS, why)
@@ -637,7 +606,7 @@ class Prover:
         if not is_whole:
             self._note(change.kind, change.text, NOT_THIS, "the script broke off")
             return NOT_THIS
-        records, found = replayed.records, self.anomaly.found(replayed.records)
+        records, found = replayed.records, self.anomaly.remaining(replayed)
         if change.kind in ("rows", "own_rows", "clamp") and sign_of(self.anomaly.finding) in _ALONE:
             # Another batch in one step is no cause of what comes in later ones.
             last = self.anomaly.finding.step
@@ -703,9 +672,10 @@ class Prover:
 
 def why_not_proved(finding: Finding) -> str:
     """Return why no replay of some steps could prove the cause of a finding; empty if one may."""
-    if finding.mode and finding.mode != str(Mode.TRAIN):
-        return f"it is about {finding.mode}, and TRAIN steps can be run again"
     sign = sign_of(finding)
+    is_evaluated = finding.mode == str(Mode.EVAL) and sign in _EVALUATED
+    if finding.mode and finding.mode != str(Mode.TRAIN) and not is_evaluated:
+        return f"it is about {finding.mode}, and TRAIN steps can be run again"
     if sign not in SIGNS:
         return (
             f"{finding.rule} is about how the training is set up, or about many steps: no replay "

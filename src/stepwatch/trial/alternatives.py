@@ -15,7 +15,15 @@ import numpy.typing as npt
 
 from ..formats.blackbox import Frame
 from ..model.record import StepRecord
-from .rearranged import is_given, mixed, paired, rows_of, without_column
+from .rearranged import (
+    exchanged,
+    is_given,
+    mixed,
+    paired,
+    rows_of,
+    without_column,
+    without_shared,
+)
 from .recording import Forward, Recording
 
 Array = npt.NDArray[np.generic]
@@ -24,8 +32,10 @@ AS_RECORDED = "as recorded"
 #: The kinds that change what the steps are given; the others are up to who runs them.
 CHANGES_BATCH = frozenset(
     {"rows", "own_rows", "earlier", "clamp", "finite", "unit", "paired", "mixed", "mixed_within",
-     "column", "other_columns"}
+     "column", "other_columns", "evaluated", "all_evaluated", "trained", "shared", "unshared"}
 )  # fmt: skip
+#: Of these, those that change what evaluations are given as well.
+CHANGES_EVALUATION = frozenset({"evaluated", "all_evaluated", "trained"})
 _ARRANGED: Mapping[str, Callable[[Sequence[Forwards], int], tuple[Forwards, ...] | None]] = {
     "paired": paired,
     "mixed": lambda steps, _: mixed(steps, across=True),
@@ -44,7 +54,8 @@ class Alternative:
     Args:
         kind: What is changed: ``rows``, ``own_rows``, ``earlier``, ``clamp``, ``finite``,
             ``unit``, ``paired``, ``mixed``, ``mixed_within``, ``column``,
-            ``other_columns``, ``precision``, ``eager``, ``mode``, ``random``, ``domain``,
+            ``other_columns``, ``evaluated``, ``all_evaluated``, ``trained``, ``shared``,
+            ``unshared``, ``precision``, ``eager``, ``mode``, ``random``, ``domain``,
             ``weight_decay``, ``momentum``, ``epsilon``, ``clip``, ``unclipped``, ``held``,
             ``rate``, ``least_rate``, ``layer``, ``other_layers``; or ``as recorded``.
         text: The change in words.
@@ -52,7 +63,8 @@ class Alternative:
         rows: Which of its rows are replaced.
         donor: The TRAIN step that the rows are taken from.
         value: The factor, norm, learning rate or number of bits; the row of the same batch that
-            the rows are replaced by; how many rows on a target is taken from; the column.
+            the rows are replaced by; how many rows on a target is taken from; the column; which
+            half of the rows of evaluations is trained on, 0 or 1.
         layer: The module whose update is left out, or the only one that is updated, or the function
             whose arguments are bound.
     """
@@ -71,12 +83,14 @@ class Replayed:
     """What a replay has shown.
 
     Args:
-        records: The steps, in order.
+        records: The TRAIN steps, in order.
+        evaluations: The EVAL steps among them and after them, in order.
         facts: See ``AlternativeHook.facts``; rows of ``BlameHook``.
         error: Why it did not come to its end; empty if it did.
     """
 
     records: list[StepRecord] = field(default_factory=list)
+    evaluations: list[StepRecord] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
     error: str = ""
 
@@ -144,6 +158,20 @@ def apply(
         return replace(recording, steps=tuple(_scaled(one, scales) for one in recording.steps))
     if change.kind in _ARRANGED:
         steps = _ARRANGED[change.kind](recording.steps, int(change.value))
+        return None if steps is None else replace(recording, steps=steps)
+    if change.kind in CHANGES_EVALUATION:
+        given = exchanged(
+            recording.steps,
+            recording.evaluations,
+            half=int(change.value),
+            own=change.kind == "trained",
+            as_many=change.kind != "all_evaluated",
+        )
+        return given and replace(recording, steps=given[0], evaluations=given[1])
+    if change.kind in ("shared", "unshared"):
+        steps = without_shared(
+            recording.steps, recording.evaluations, others=change.kind == "unshared"
+        )
         return None if steps is None else replace(recording, steps=steps)
     at = change.step - recording.first
     if change.kind == "earlier":

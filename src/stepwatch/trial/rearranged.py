@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import cycle
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ Array = npt.NDArray[np.generic]
 Places = npt.NDArray[np.int64]
 Step = tuple[Forward, ...]
 Steps = tuple[Step, ...]
+#: So many rows are in each half of what is evaluated, at least.
+_FEWEST_ROWS = 16
 
 
 def paired(steps: Sequence[Step], by: int) -> Steps | None:
@@ -70,6 +73,91 @@ def without_column(steps: Sequence[Step], column: int, *, others: bool) -> Steps
     return tuple(changed)
 
 
+def exchanged(
+    steps: Sequence[Step], evaluations: Sequence[Forward], *, half: int, own: bool, as_many: bool
+) -> tuple[Steps, tuple[Forward, ...]] | None:
+    """Return steps that are given half of the rows of evaluations, which are given the other half.
+
+    The halves are what comes first and what comes last: neighbours, which may have much in common,
+    are in one of them.
+
+    Args:
+        steps: Of TRAIN.
+        evaluations: Calls of models.
+        half: Which half is trained on, 0 or 1.
+        own: Train on as many of the steps' own rows instead, and evaluate the same.
+        as_many: Train on no more different rows than the steps have.
+
+    Returns:
+        ``None`` where rows do not fit, are too few, or are of whole numbers, such as tokens: texts
+        that are cut out of one overlap.
+    """
+    pool = _Pool.with_evaluations(steps, evaluations)
+    if pool is None or pool.has_whole_numbers:
+        return None
+    keys = pool.keys()
+    num_trained = sum(rows_of(forward) for step in steps for forward in step)
+    trained = _first_places(keys, 0, num_trained)
+    evaluated = _first_places(keys, num_trained, len(keys))
+    halves = np.split(evaluated, [len(evaluated) // 2])
+    if min(map(len, halves)) < _FEWEST_ROWS:
+        return None
+    given, held_out = halves[half], halves[1 - half]
+    generator = np.random.default_rng(0)
+    count = min(len(given), len(trained)) if as_many or own else len(given)
+    chosen = generator.permutation(trained if own else given)[:count]
+    epochs = [generator.permutation(chosen) for _ in range(-(-num_trained // count))]
+    instead = {keys[place]: place for place in held_out}
+    instead |= {keys[place]: held_out[at % len(held_out)] for at, place in enumerate(given)}
+    after = [instead[key] for key in keys[num_trained:]]
+    changed = pool.steps(np.concatenate([np.concatenate(epochs)[:num_trained], after]))
+    return changed[: len(steps)], tuple(one for (one,) in changed[len(steps) :])
+
+
+def without_shared(
+    steps: Sequence[Step], evaluations: Sequence[Forward], *, others: bool
+) -> Steps | None:
+    """Return steps in which no row is given that is evaluated too, but others, none of them twice.
+
+    Args:
+        steps: Of TRAIN.
+        evaluations: Calls of models.
+        others: Exchange as many of the other rows of each step instead.
+
+    Returns:
+        ``None`` where no row is both, or so many are that there are too few others.
+    """
+    pool = _Pool.with_evaluations(steps, evaluations)
+    if pool is None:
+        return None
+    keys = pool.keys(inputs_only=True)
+    sizes = [rows_of(forward) for (forward,) in steps]
+    evaluated = set(keys[sum(sizes) :])
+    trained = _first_places(keys, 0, sum(sizes))
+    rest = [place for place in trained.tolist() if keys[place] not in evaluated]
+    if len(rest) == len(trained) or len(rest) < 2 * max(sizes):
+        return None
+    places = np.arange(len(keys))
+    fresh = cycle(rest)
+    for batch in pool.split(np.arange(len(keys)))[: len(steps)]:
+        given = {keys[place] for place in batch}
+        shared = [place for place in batch if keys[place] in evaluated]
+        own = [place for place in batch if keys[place] not in evaluated]
+        for place in own[: len(shared)] if others else shared:
+            new = next(one for one in fresh if keys[one] not in given)
+            given.add(keys[new])
+            places[place] = new
+    return pool.steps(places)[: len(steps)]
+
+
+def _first_places(keys: Sequence[bytes], begin: int, end: int) -> Places:
+    """Return where each of the different keys of a range is first."""
+    first: dict[bytes, int] = {}
+    for place in range(begin, end):
+        first.setdefault(keys[place], place)
+    return np.array([*first.values()], np.int64)
+
+
 class _Pool:
     """The rows of all steps, one after the other.
 
@@ -104,6 +192,28 @@ class _Pool:
             for at, frame in enumerate(parts[0])
         ]
         return cls(recorded, sizes, arrays)
+
+    @classmethod
+    def with_evaluations(
+        cls, steps: Sequence[Step], evaluations: Sequence[Forward]
+    ) -> _Pool | None:
+        """Return the rows of steps, then those of evaluations: of these what steps have as well."""
+        first = next((forward for step in steps for forward in step), None)
+        if first is None or not evaluations:
+            return None
+        fit = [_with_arrays_of(one, first) for one in evaluations]
+        return cls.of([*steps, *((one,) for one in fit)])
+
+    @property
+    def has_whole_numbers(self) -> bool:
+        """Whether an input is of whole numbers."""
+        return any(array.dtype.kind not in "fV" for array in self._arrays[0].values())
+
+    def keys(self, *, inputs_only: bool = False) -> list[bytes]:
+        """Return what each row is known by: the same where inputs, and targets, are."""
+        frames = self._arrays[:1] if inputs_only else self._arrays
+        arrays = [array for frame in frames for array in frame.values()]
+        return [b"".join(array[row].tobytes() for array in arrays) for row in range(self.num_rows)]
 
     def split(self, order: Places) -> list[Places]:
         return np.split(order, np.cumsum(self._sizes)[:-1])
@@ -149,6 +259,16 @@ def _by_row(forward: Forward, size: int) -> list[dict[str, Array]]:
         }
         found.append({name: one.reshape(size, -1, *one.shape[1:]) for name, one in fit.items()})
     return found
+
+
+def _with_arrays_of(forward: Forward, other: Forward) -> Forward:
+    """Return a call with no more arrays than another has: losses are given outputs as well."""
+    frames, others = (forward.begin, *forward.losses), (other.begin, *other.losses)
+    fit = [
+        replace(one, arrays={name: one.arrays[name] for name in one.arrays if name in like.arrays})
+        for one, like in zip(frames, others, strict=False)
+    ]
+    return Forward(fit[0], tuple(fit[1:]))
 
 
 def _with_targets_of(forward: Forward, by: int) -> Forward:

@@ -44,11 +44,14 @@ class Recording:
         first: The step of the snapshot, counted within TRAIN.
         snapshot: The state of models and optimizers in that step.
         steps: The calls of models in each step from there to the wanted one.
+        evaluations: The calls of models in evaluations meanwhile, which are not in the black box:
+            known once the steps were run again.
     """
 
     first: int
     snapshot: Frame
     steps: tuple[tuple[Forward, ...], ...]
+    evaluations: tuple[Forward, ...] = ()
 
     @property
     def forwards(self) -> list[Forward]:

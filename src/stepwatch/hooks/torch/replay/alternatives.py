@@ -7,7 +7,7 @@ change removes what it is judged by.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,18 +18,32 @@ from torch.optim.optimizer import (
 )
 from torch.utils._pytree import tree_map
 
-from ....formats.blackbox import Frame
-from ....trial.alternatives import CHANGES_BATCH, Alternative
-from ....trial.recording import Recording
+from ....errors import StepUnavailable
+from ....formats.blackbox import BEGIN_FRAME, LOSS_FRAME, Frame
+from ....model.steps import Mode
+from ....trial.alternatives import CHANGES_BATCH, CHANGES_EVALUATION, Alternative
+from ....trial.recording import Forward, Recording
 from ...patching import PatchSet
-from ..internals import clipping_by_norm, clipping_by_value, eager_only, replace_code
-from ..tensors import to_numpy
+from ..internals import (
+    Loss,
+    clipping_by_norm,
+    clipping_by_value,
+    eager_only,
+    in_backward,
+    replace_code,
+    request_forward_kwargs,
+    requests_forward_kwargs,
+)
+from ..tensors import tensors_in, to_numpy
 from .domains import Domains
 from .replay import LearningRates, ReplayHook
+from .restore import substitute_recorded
 from .snapshot import optimizer_state, why_not_copied
 
 _HALF = (torch.float16, torch.bfloat16)
 _MOST_DIFFERENT = 20
+#: So much of what is evaluated is kept in memory.
+_MOST_EVALUATED_BYTES = 256 * 1024 * 1024
 
 
 class AlternativeHook(ReplayHook):
@@ -40,6 +54,8 @@ class AlternativeHook(ReplayHook):
         learning_rates: As for ``ReplayHook``.
         change: What else is changed.
         snapshots: Later ones by TRAIN step, which the state is compared with.
+        levels: As for ``ReplayHook``.
+        num_evaluations: As for ``ReplayHook``.
     """
 
     def __init__(
@@ -48,6 +64,8 @@ class AlternativeHook(ReplayHook):
         learning_rates: LearningRates,
         change: Alternative,
         snapshots: Mapping[int, Frame],
+        levels: Mapping[str, int] | None = None,
+        num_evaluations: int = 0,
     ) -> None:
         self._change = change
         self._snapshots = snapshots
@@ -63,7 +81,18 @@ class AlternativeHook(ReplayHook):
         self._dtype = {32: torch.float32, 64: torch.float64}.get(
             int(change.value) if change.kind == "precision" else 0
         )
-        super().__init__(recording, learning_rates, keep_all=True)
+        self._evaluation: Evaluation | None = None
+        if num_evaluations:
+            given = recording.evaluations if change.kind in CHANGES_EVALUATION else None
+            self._evaluation = Evaluation(given)
+        super().__init__(
+            recording, learning_rates, keep_all=True, levels=levels, num_evaluations=num_evaluations
+        )
+
+    @property
+    def evaluated(self) -> tuple[Forward, ...]:
+        """What models were given in evaluations, as far as there was room for it."""
+        return () if self._evaluation is None else self._evaluation.forwards
 
     def attach(self) -> None:
         if self._change.kind == "unclipped":  # within what the hook puts there to look at it
@@ -91,6 +120,44 @@ class AlternativeHook(ReplayHook):
         super().detach()
         while self._clipping:
             self._clipping.pop()()
+
+    # What is evaluated
+
+    def _before_forward(self, module: torch.nn.Module, given: Any) -> None:
+        super()._before_forward(module, given)
+        if self._is_evaluated(module):
+            request_forward_kwargs(module, self._feed_id)
+
+    def _is_evaluated(self, module: torch.nn.Module) -> bool:
+        """Return whether a module is the model, or the loss, of an evaluation that is kept."""
+        if self._evaluation is None or in_backward():
+            return False
+        if isinstance(module, Loss):
+            return self._evaluation.is_open and self._tracker.loss_depth == 0
+        tracker = self._tracker
+        is_outermost = tracker.root in (None, module) and tracker.is_model(module)
+        if is_outermost and tracker.steps.mode_of(module) is Mode.TRAIN:
+            self._evaluation.is_open = False
+        return is_outermost and tracker.steps.mode_of(module) is Mode.EVAL
+
+    def _feed(self, module: torch.nn.Module, args: Any, kwargs: Any = None) -> Any:
+        if self._evaluation is None or not self._is_evaluated(module):
+            return super()._feed(module, args, kwargs)
+        if not requests_forward_kwargs(module, self._feed_id):
+            return None
+        with self._refusing():
+            if isinstance(module, Loss):
+                return self._evaluation.loss(type(module).__name__, args, kwargs)
+            return self._evaluation.begin(module, args, kwargs)
+
+    def _targets_of_function(self, name: str, args: Any, kwargs: Any) -> Any:
+        evaluation = self._evaluation
+        if evaluation is None or not evaluation.is_open:
+            return super()._targets_of_function(name, args, kwargs)
+        if self._tracker.loss_depth or in_backward():
+            return args, kwargs
+        with self._refusing():
+            return evaluation.loss(name, args, kwargs)
 
     # What is changed before the forward
 
@@ -295,6 +362,82 @@ class AlternativeHook(ReplayHook):
                 }
 
 
+class Evaluation:
+    """Knows what models are given in evaluations, and gives them something else.
+
+    Args:
+        given: What they are given instead; ``None`` for what they are.
+    """
+
+    def __init__(self, given: Sequence[Forward] | None) -> None:
+        self._given = given
+        self._room = _MOST_EVALUATED_BYTES
+        self._known: list[Forward] = []
+        self._count = 0  # of forwards
+        self._num_losses = 0  # since the last of them
+        #: Whether a model ran last in an evaluation, so that a loss is one of it.
+        self.is_open = False
+
+    @property
+    def forwards(self) -> tuple[Forward, ...]:
+        """What models were given; empty where it was too much."""
+        return tuple(self._known) if self._room >= 0 else ()
+
+    def begin(self, model: torch.nn.Module, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """Return what a model is to be given that is evaluated."""
+        self.is_open = True
+        self._count += 1
+        self._num_losses = 0
+        frame = self._frame(BEGIN_FRAME, {"model": type(model).__name__}, "batch", args, kwargs)
+        self._known.append(Forward(frame, ()))
+        new = None if self._given is None else self._forward().begin
+        return _exchanged(frame, new, "batch/args", args), _exchanged(
+            frame, new, "batch/kwargs", kwargs
+        )
+
+    def loss(self, name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """Return what a loss of an evaluation is to be given."""
+        frame = self._frame(LOSS_FRAME, {"loss": name}, f"loss/{name}", args, kwargs)
+        last = self._known[-1]
+        self._known[-1] = Forward(last.begin, (*last.losses, frame))
+        self._num_losses += 1
+        new = None
+        if self._given is not None and self._num_losses <= len(self._forward().losses):
+            new = self._forward().losses[self._num_losses - 1]
+        path = f"loss/{name}"
+        return _exchanged(frame, new, path, args), _exchanged(frame, new, path, kwargs)
+
+    def _forward(self) -> Forward:
+        assert self._given is not None
+        if self._count > len(self._given):
+            raise StepUnavailable("the script evaluates more than it did before")
+        return self._given[self._count - 1]
+
+    def _frame(self, kind: str, meta: dict[str, Any], path: str, args: Any, kwargs: Any) -> Frame:
+        """Return what is given now; without arrays where there is no more room."""
+        is_batch = kind == BEGIN_FRAME
+        parts = ((f"{path}/args", args), (f"{path}/kwargs", kwargs)) if is_batch else (
+            (path, args), (path, kwargs)
+        )  # fmt: skip
+        tensors = [pair for where, value in parts for pair in tensors_in(value, where)]
+        fit = [pair for pair in tensors if why_not_copied(pair[1]) is None]
+        self._room -= sum(tensor.nbytes for _, tensor in fit)
+        if self._room < 0:
+            self._known.clear()
+            fit = []
+        arrays = {name: np.array(to_numpy(tensor.detach().cpu())) for name, tensor in fit}
+        return Frame(kind, "", meta, arrays)
+
+
+def _exchanged(own: Frame, new: Frame | None, path: str, value: Any) -> Any:
+    """Return a nested value with what is given instead of a part of it."""
+    if new is None:
+        return value
+    if new.meta != own.meta:
+        raise StepUnavailable("the script evaluates something else than it did before")
+    return substitute_recorded(value, {**own.arrays, **new.arrays}, path)
+
+
 def _differs_in_training(module: torch.nn.Module) -> bool:
     """Return whether a module itself does something else when it is trained."""
     if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
@@ -304,4 +447,6 @@ def _differs_in_training(module: torch.nn.Module) -> bool:
 
 def make(recording: Recording, task: Any, change: Alternative) -> AlternativeHook:
     """Return the hook for a task of ``cli.replays``."""
-    return AlternativeHook(recording, task.learning_rates, change, task.snapshots)
+    return AlternativeHook(
+        recording, task.learning_rates, change, task.snapshots, task.levels, task.num_evaluations
+    )

@@ -119,6 +119,9 @@ class ReplayHook(TorchHook):
             the script's schedule would have made of them.
         deterministic: Let torch use deterministic algorithms only.
         keep_all: Keep all of the steps, and not only the last.
+        levels: What is kept of tensors beside statistics, as ``capture.plan`` has it; by default
+            the full values of all.
+        num_evaluations: Keep EVAL steps as well, and run on until there were so many.
     """
 
     def __init__(
@@ -128,8 +131,11 @@ class ReplayHook(TorchHook):
         *,
         deterministic: bool = False,
         keep_all: bool = False,
+        levels: Mapping[str, int] | None = None,
+        num_evaluations: int = 0,
     ) -> None:
         self._recording = recording
+        self._num_evaluations = num_evaluations
         self._learning_rates = learning_rates
         self._restorer = Restorer(recording.snapshot)
         self._forwards = recording.forwards
@@ -139,7 +145,8 @@ class ReplayHook(TorchHook):
         self._optimizers: WeakSet[torch.optim.Optimizer] = WeakSet()  # whose state is restored
         self._feed_id = 0
         self._stepping = ""  # the optimizer that stepped last
-        self._kept = _LastSteps(len(recording.steps) if keep_all else 1)
+        count = len(recording.steps) if keep_all else 1
+        self._kept = _LastSteps(count, levels, evaluates=num_evaluations > 0)
         self._own_handles: list[Any] = []
         self._targets = LossTargets(self._targets_of_function)
         #: Why the steps could not be run again; empty if they could.
@@ -165,6 +172,11 @@ class ReplayHook(TorchHook):
     def records(self) -> list[StepRecord]:
         """All steps that were kept, in order."""
         return [self._kept.records[step] for step in sorted(self._kept.records)]
+
+    @property
+    def evaluations(self) -> list[StepRecord]:
+        """All EVAL steps that were kept, in order."""
+        return self._kept.evaluations
 
     @property
     def over(self) -> bool:
@@ -207,7 +219,8 @@ class ReplayHook(TorchHook):
                     f"the script ran models {self._num_forwards} times in {self._num_over} steps; "
                     f"recorded were {recorded} times"
                 )
-        if self.over:
+        # Evaluations may follow: then the next step of TRAIN is where it ends.
+        if self.over and len(self.evaluations) >= self._num_evaluations:
             self.stop(_DONE)
 
     # What torch calls
@@ -337,20 +350,29 @@ class _LastSteps:
 
     Args:
         count: How many, of which the last one is ``wanted``.
+        levels: What is kept of tensors beside statistics, and the full values of outputs; ``None``
+            for the full values of all.
+        evaluates: Keep the EVAL steps among them and after them as well.
     """
 
-    def __init__(self, count: int) -> None:
-        self._count = count
+    def __init__(
+        self, count: int, levels: Mapping[str, int] | None = None, *, evaluates: bool = False
+    ) -> None:
+        self._count, self._levels, self._evaluates = count, levels, evaluates
         #: Which one is the last, counted within TRAIN; known when the first one begins.
         self.wanted = -1
         self.records: dict[int, StepRecord] = {}
+        self.evaluations: list[StepRecord] = []
 
     def level(self, tensor: str, kind: str, mode: Mode, mode_step: int) -> int:
         """Return what is saved of a tensor: everything or nothing."""
-        del tensor, kind
         # What runs between the steps of two optimizers is observed as of the next step first.
         is_it = mode is Mode.TRAIN and self.wants("", mode_step)
-        return STATISTICS | RAW if is_it else NOTHING
+        if not is_it and not (mode is Mode.EVAL and self._evaluates):
+            return NOTHING
+        if self._levels is None:
+            return STATISTICS | RAW
+        return STATISTICS | self._levels.get(tensor, 0) | (RAW if kind == "outputs" else 0)
 
     def wants(self, kind: str, mode_step: int | None = None) -> bool:
         """Return whether anything may be saved now."""
@@ -364,6 +386,8 @@ class _LastSteps:
         is_it = self.wanted - self._count < record.mode_step <= self.wanted
         if record.mode is Mode.TRAIN and is_it:
             self.records[record.mode_step] = record
+        elif record.mode is Mode.EVAL and self._evaluates:
+            self.evaluations.append(record)
 
     def finish(self) -> None:
         """The steps are kept as they are."""
