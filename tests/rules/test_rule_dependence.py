@@ -100,6 +100,35 @@ class TestTokens:
         assert conditions == [json.loads(one)["condition"] for one in found]
 
 
+class _Copies(nn.Module):
+    """Says again what it is given, told what it has said so far."""
+
+    def __init__(self):
+        super().__init__()
+        self.given, self.said = nn.Embedding(12, 8), nn.Embedding(12, 8)
+        self.out = nn.Linear(8, 12)
+
+    def forward(self, tokens, said):
+        return self.out(self.given(tokens) + self.said(said))
+
+
+def test_a_second_input_that_is_no_target_is_another_task(tmp_path):
+    """As what a decoder has said, whose targets may be the first input itself."""
+
+    def train():
+        torch.manual_seed(0)
+        model, data = _Copies(), torch.randint(1, 12, (24, 16, 8))
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        for texts in data:
+            optimizer.zero_grad()
+            said = nn.functional.pad(texts[:, :-1], (1, 0))
+            made = model(texts, said).flatten(0, 1)
+            nn.functional.cross_entropy(made, texts.flatten()).backward()
+            optimizer.step()
+
+    assert [] == judge(train, "label_leak", tmp_path / "run")[0]
+
+
 def _blobs(rng, size=16):
     """A bright rectangle on noise, and where it is."""
     mask = torch.zeros(size, size)

@@ -290,6 +290,7 @@ class Dependence:
         self._last: torch.Tensor | None = None
         self._together: int | None = None
         self._in_time: list[tuple[int, int]] = []
+        self._others: list[torch.Tensor] = []
         self._autograd_observers: AutogradObservers | None = None
 
     def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:  # noqa: ARG002
@@ -297,8 +298,9 @@ class Dependence:
         if step.mode is not Mode.TRAIN or not step.wants(_COLLECTION) or _is_shared_or_unreadable():
             return
         given = [*_tensors(inputs), *_tensors(call_keywords())]
+        # Of several inputs one may be what relates samples to each other, as in a graph.
         if given and given[0].dim() >= 2 and (len(given) == 1 or _are_tokens(given)):
-            self._step, self._given = step, given[0]
+            self._step, self._given, self._others = step, given[0], given[1:]
             self._autograd_observers = AutogradObservers() if step.wants("derivatives") else None
 
     def listens(self, step: OpenStep) -> bool:
@@ -331,6 +333,7 @@ class Dependence:
         if step is not self._step:
             return
         given, source, together = self._given, self._source, self._together
+        others = self._others
         autograd_observers, in_time = self._autograd_observers, self._in_time
         self.forget()
         prediction, target = call.prediction, call.target
@@ -341,6 +344,8 @@ class Dependence:
             return
         found = torch.full((len(DEPENDENCE),), torch.nan, device=prediction.device)
         with isolated_compute(prediction.device.type):
+            if not all(_belongs(one, given, target) for one in others):
+                return
             if isinstance(target, torch.Tensor) and _is_comparable(target, given):
                 found[4:8] = shifts(given, target).to(found)
                 found[8:10] = correlation(given, target).to(found)
@@ -374,7 +379,7 @@ class Dependence:
     def forget(self, *_: object) -> None:
         """Look no more at the forward that ran last."""
         self._step = self._given = self._source = self._last = self._together = None
-        self._in_time = []
+        self._in_time, self._others = [], []
         if self._autograd_observers is not None:
             self._autograd_observers.leave()
             self._autograd_observers = None
@@ -430,13 +435,21 @@ def _is_plain(function: object) -> bool:
 
 
 def _are_tokens(given: list[torch.Tensor]) -> bool:
-    """Return whether inputs are tokens and what belongs to each, as targets and a mask of padding.
-
-    Of other inputs one may be what relates samples to each other, as the edges of a graph.
-    """
+    """Return whether inputs may be tokens and what belongs to each of them, on the host."""
     shape = given[0].shape
     are_whole = all(not one.is_floating_point() and one.shape == shape for one in given)
-    return are_whole and len(shape) == 2 and min(shape) > 2
+    return are_whole and len(shape) == 2 and min(shape) > 2 and all(map(on_host, given))
+
+
+def _belongs(other: torch.Tensor, tokens: torch.Tensor, target: object) -> bool:
+    """Return whether another input of a model is a mask, or what the loss compares.
+
+    That is its target, or the tokens themselves where it counts, which a model shifts.
+    """
+    if isinstance(target, torch.Tensor) and torch.equal(other.flatten(), target.flatten()):
+        return True
+    is_mask = bool(((other == 0) | (other == 1)).all())
+    return is_mask or bool(((other == tokens) | (other < 0)).all())
 
 
 def _tensors(given: object) -> Iterator[torch.Tensor]:
