@@ -363,6 +363,34 @@ def reads(arrange):
         optimizer.step()
 
 
+def repeats_after():
+    """Letters, a separator and the same letters again, all of one length."""
+    torch.manual_seed(0)
+    model = Reader()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(30):
+        given = torch.randint(0, 8, (3, 64))
+        text = torch.cat([given, torch.full((1, 64), 8), given])
+        optimizer.zero_grad()
+        F.cross_entropy(model(text[:-1])[0], text[1:].flatten()).backward()
+        optimizer.step()
+
+
+def pads_columns():
+    """Tokens with time on the first axis, so that padding is at the end of columns."""
+    torch.manual_seed(0)
+    embed, cell, out = nn.Embedding(9, 8, padding_idx=0), nn.GRU(8, 16), nn.Linear(16, 2)
+    model = nn.ModuleList([embed, cell, out])
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(30):
+        lengths = torch.randint(4, 12, (64,))
+        tokens = torch.randint(1, 9, (12, 64)) * (torch.arange(12)[:, None] < lengths)
+        optimizer.zero_grad()
+        packed = nn.utils.rnn.pack_padded_sequence(embed(tokens), lengths, enforce_sorted=False)
+        F.cross_entropy(out(cell(packed)[1][0]), (tokens == 3).any(0).long()).backward()
+        optimizer.step()
+
+
 class Neighbours(nn.Module):
     """Adds the mean of its neighbours to each node, as layers of graphs do."""
 
@@ -620,6 +648,8 @@ CASES = {
     "a token with the id of padding": Case(partial(numbers_tokens, 0), "pads_tokens"),
     "text that is cut across": Case(partial(reads, lambda text: text.view(-1, 16)), "across"),
     "text that is cut into columns": Case(partial(reads, lambda text: text.view(16, -1).t())),
+    "letters that are said again after a separator": Case(repeats_after),
+    "padding at the end of columns": Case(pads_columns),
     "edges that were reshaped": Case(partial(connects, lambda one: one.view(2, -1)), "torn_edges"),
     "edges that were transposed": Case(partial(connects, lambda one: one.T)),
     "edges that go one way": Case(partial(connects, lambda one: one.T, both_ways=False)),
