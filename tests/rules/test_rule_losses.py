@@ -512,6 +512,9 @@ class TestUphill:
     def test_a_step_with_the_wrong_sign(self):
         assert ["uphill"] == self.found(lambda gradient, _: 0.1 * gradient)
 
+    def test_so_it_is_after_a_warm_up_that_begins_at_a_rate_of_0(self):
+        assert ["uphill"] == self.found(lambda gradient, at: 0.1 * gradient * (at > 0))
+
     def test_a_step_that_is_too_far_has_the_right_one(self):
         """It overshoots, and the loss rises all the same."""
         assert [] == self.found(lambda gradient, _: -1.2 * gradient)

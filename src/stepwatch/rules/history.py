@@ -631,7 +631,8 @@ class Uphill:
         with np.errstate(invalid="ignore", over="ignore"):
             signs = np.sign(weights - before[2]) * np.sign(before[3])
         ups, downs = int((signs > 0).sum()), int((signs < 0).sum())
-        self._began_uphill = ups > downs if self._began_uphill is None else self._began_uphill
+        if self._began_uphill is None and ups + downs:  # a warm-up may begin at a rate of 0
+            self._began_uphill = ups > downs
         self.num_uphill += ups
         self.num_looks += ups + downs
 

@@ -182,7 +182,8 @@ class LossDirection(Rule):
                 threshold=0.5,
                 condition="uphill",
                 remedy="look at the sign of the update: subtract the gradient, w -= lr * gradient;"
-                " updates of optax are added as they are, optax.apply_updates(params, updates)",
+                " optax.apply_updates adds updates as they are, so a chain must end in"
+                " scale_by_learning_rate, or in scale(-1) after a schedule",
             )
 
     def finish(self) -> Findings:
