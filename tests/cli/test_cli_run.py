@@ -206,6 +206,7 @@ class TestWhatItLoads:
 
 
 class TestBudget:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("options", "is_kept"),
         [

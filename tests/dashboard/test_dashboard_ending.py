@@ -54,6 +54,7 @@ def test_a_run_that_ended_well_has_no_ending(tmp_path):
     assert api.overview(Trial(tmp_path / "run"), {})["ending"] is None
 
 
+@pytest.mark.slow
 def test_a_script_that_raises_leaves_the_end_of_its_traceback(tmp_path):
     """Its own frames, with the innermost last; and nothing of what runs the script."""
     pytest.importorskip("torch")

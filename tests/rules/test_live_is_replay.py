@@ -33,6 +33,7 @@ def _scenarios():
         yield pytest.param(one, marks=pytest.mark.slow) if is_long else one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", list(_scenarios()), ids=_name)
 def test_a_rule_speaks_up_when_it_must_wherever_it_runs(scenario, tmp_path):
     """Under the real hook; each finding equal to the last byte, each status, and as stored."""

@@ -290,6 +290,7 @@ class TestChains:
 
         assert sorted({one.finding_id for one in findings}) == sorted(members)
 
+    @pytest.mark.slow
     def test_many_findings_are_grouped_in_no_time(self):
         """A rule that fires at every step must not hang whoever looks at it."""
         rules = ("loss_spike", "exploding_tensor", "dead_relu", "unchanged_tensor")

@@ -129,6 +129,7 @@ class TestValues:
 
 
 class TestRows:
+    @pytest.mark.slow
     @pytest.mark.parametrize("merged", [False, True])
     def test_no_changed_byte_gives_other_rows(self, store, merged, monkeypatch):
         """Of pages, of their headers, of the footer: also where one row group is read."""

@@ -149,6 +149,7 @@ class TestSameAnswers:
 
         assert answers(without_contents(store)) == told
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("data", [b"", b"{", b"[1]", b'[{"part": 3}]', b"[{}]", b"[]"])
     def test_with_a_damaged_page(self, data, caplog):
         """It is passed over, and said unless it is well-formed."""

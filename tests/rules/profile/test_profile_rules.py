@@ -248,6 +248,7 @@ class TestParameters:
 
 
 class TestNumbers:
+    @pytest.mark.slow
     @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.rule)
     def test_the_numbers_behind_a_judgement_are_json(self, scenario):
         """Reports show them, whatever was found."""

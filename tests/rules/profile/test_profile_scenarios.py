@@ -15,6 +15,7 @@ def _name(scenario):
     return f"{scenario.rule}-{settings}{plain or ''}-{scenario.status}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=_name)
 def test_a_rule_speaks_up_when_it_must_and_only_then(scenario):
     """What is wrong gives a finding; what is not, or cannot be told, gives none and says so."""
