@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+
 import pytest
 
 from stepwatch import Trial
@@ -45,6 +47,15 @@ def test_what_is_spawned_is_said_not_to_be_watched(write, stepwatch):
     told = stepwatch("run", write(SPAWNS, training=False))
 
     assert "not watched: 2 processes that the script started (fold); if they train," in told.stderr
+
+
+def test_what_torch_spawns_has_the_name_that_the_script_gave_it():
+    def fold(number):
+        pass
+
+    spawning = pytest.importorskip("torch.multiprocessing.spawn")
+    process = multiprocessing.Process(target=spawning._wrap, args=(fold, 0, (), None))
+    assert "fold" == ChildProcesses._of_process(process)
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork"])

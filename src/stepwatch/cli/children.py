@@ -22,6 +22,8 @@ _PYTHON = re.compile(r"(python|pypy)[\d.]*(\.exe)?|torchrun|accelerate|deepspeed
 _HELPERS = ("torch.utils.data", "multiprocessing.", "tensorflow.", "grain.", "wandb", "joblib.")
 # Arguments by which multiprocessing starts Python, which is counted where that is asked for.
 _OF_MULTIPROCESSING = "multiprocessing"
+# Where what is to run in each process is the first argument of what is started.
+_SPAWN = "torch.multiprocessing.spawn"
 _MOST_NAMED = 3
 
 
@@ -62,7 +64,8 @@ class ChildProcesses:
         processes = "1 process" if count == 1 else f"{count} processes"
         return (
             f"not watched: {processes} that the script started ({', '.join(names)}{more}); if they "
-            "train, call stepwatch.init() in them, or start them by stepwatch run"
+            "train, call stepwatch.init() in them, after init_process_group() where they have one,"
+            " or start them by stepwatch run"
         )
 
     def _watch_multiprocessing(self) -> None:
@@ -97,6 +100,8 @@ class ChildProcesses:
     def _of_process(process: Any) -> str:
         """Return the name of the function that a process runs; empty for a helper."""
         target = getattr(process, "_target", None)
+        if getattr(target, "__module__", None) == _SPAWN:
+            target = process._args[0]
         module = getattr(target, "__module__", None) or type(process).__module__
         if module.startswith(_HELPERS):
             return ""
