@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import signal
 import time
@@ -26,7 +25,7 @@ from itertools import accumulate, islice
 from pathlib import Path
 
 from ..errors import StoreError
-from ..store.local import LocalStore
+from ..store.local import LocalStore, tail
 from .paths import JobPaths
 
 # A log may be larger than memory.
@@ -39,9 +38,8 @@ def log_tail(log: Path) -> str:
     """Return the last line of a log that a program wrote itself; empty if there is none."""
     if not log.is_file():
         return ""
-    with log.open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
-        lines = [line.strip() for line in file.read().decode(errors="replace").splitlines()]
+    text = tail(log, _TAIL_BYTES)[0].decode(errors="replace")
+    lines = [line.strip() for line in text.splitlines()]
     written = [line for line in lines if line]
     own = [line for line in written if not line.startswith(_OURS)]
     return (own or written or [""])[-1]

@@ -34,6 +34,18 @@ _TRIES = 3
 Opened = TypeVar("Opened")
 
 
+def tail(file: Path, size: int) -> tuple[bytes, int]:
+    """Return the end of a file, and where in the file that begins.
+
+    Args:
+        size: At most so many bytes.
+    """
+    with file.open("rb") as stream:
+        begin = max(0, stream.seek(0, os.SEEK_END) - size)
+        stream.seek(begin)
+        return stream.read(), begin
+
+
 def make_private_folder(path: str | os.PathLike[str]) -> None:
     """Make a folder, and those it lies in, for this user alone; one that is there stays as it is.
 

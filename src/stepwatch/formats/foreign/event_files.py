@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ...store.local import tail
 from ..smdebug.wire import BYTES, FIXED32, FIXED64, VARINT, fields, read_varint, signed
-from .series import Histogram, Logged, Point, tail
+from .series import Histogram, Logged, Point
 
 _MARK = ".tfevents."
 #: Of these names, the folders of one training hold what it logs of each mode.

@@ -7,8 +7,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from os import SEEK_END
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -93,18 +91,6 @@ _RATE = re.compile(
 _REINFORCES = re.compile(
     r"reward|advantage|pg_loss|actor/|critic/|rollout|clip_?ratio", re.IGNORECASE
 )
-
-
-def tail(file: Path, size: int) -> tuple[bytes, int]:
-    """Return the end of a file, and where in the file that begins.
-
-    Args:
-        size: At most so many bytes.
-    """
-    with file.open("rb") as stream:
-        begin = max(0, stream.seek(0, SEEK_END) - size)
-        stream.seek(begin)
-        return stream.read(), begin
 
 
 def tensor_of(name: str, *, reinforces: bool = False) -> tuple[TensorInfo, Mode]:

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...errors import CorruptRun
-from .series import Logged, tail
+from ...store.local import tail
+from .series import Logged
 
 #: What the column of steps is called, the likeliest first.
 _STEPS = ("step", "global_step", "_step", "train/global_step", "iteration", "iter", "it")

@@ -11,8 +11,9 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+from ...store.local import tail
 from ..smdebug.wire import BYTES, FIXED64, VARINT, fields, read_varint, signed
-from .series import Logged, tail
+from .series import Logged
 
 _SUFFIX, _HEAD = ".wandb", b":W&B"
 _BLOCK, _HEADER = 32768, 7
