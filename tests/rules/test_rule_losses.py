@@ -116,7 +116,7 @@ class TestLossNotDecreasing:
         [([], ["plateau"]), ([1.2] * 10, ["plateau"]), ([2.0] * 10, []), ([1.0], [])],
         ids=["at once", "after a small fall", "converged", "few"],
     )
-    def test_a_loss_that_rests_in_a_short_training_is_told_at_its_end(self, begins, verdicts):
+    def test_a_short_training_whose_loss_does_not_fall_is_found_at_its_end(self, begins, verdicts):
         """There will be no more steps to compare; one that fell by a tenth has learnt something."""
         noise = np.random.default_rng(0).normal(size=120 if len(begins) != 1 else 50)
         losses = [*begins, *(1.1 + 0.01 * noise)]

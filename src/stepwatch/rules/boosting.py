@@ -190,14 +190,14 @@ class Boosting:
         """Find objectives of the script whose gradients have the wrong sign."""
         for group in prefixed(step, "boosting", f"{_CURVATURE}$"):
             self.is_judged = True
-            if (ratio := group[0].scalar) < UPHILL:
+            if (share := group[0].scalar) < UPHILL:
                 yield self._rule.finding(
                     step,
                     group[0],
                     "the gradients of the objective fall where margins rise, row by row: they have"
                     " the wrong sign, and each round makes the loss larger",
                     condition="uphill",
-                    value=ratio,
+                    value=share,
                     threshold=UPHILL,
                     worker=group.record.worker,
                     remedy="return the derivative of the loss by the raw margin, as"

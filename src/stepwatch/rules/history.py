@@ -72,8 +72,13 @@ class LossHistory:
             return None
         self._last_evaluated = at
         self.judged = True
+        return self.compared(earlier)
+
+    def compared(self, end: int) -> tuple[StepNumber, float, float]:
+        """Return the step of the last loss before index ``end``, the loss there, and this one."""
+        loss = self.losses[-1][2]
         now = self.last if math.isfinite(loss) else loss
-        return self.losses[earlier - 1][1], self._median(earlier), now
+        return self.losses[end - 1][1], self._median(end), now
 
     def shortened(self) -> LossHistory | None:
         """Return the losses but the first fifth, to compare the second fifth with the last.
@@ -88,16 +93,6 @@ class LossHistory:
         short.losses.extend(losses)
         short.first, short.is_short = self.first, True
         return short
-
-    @property
-    def ends(self) -> tuple[StepNumber, float, float]:
-        """The step that the first ``smooth`` losses end at, their median, and that of the last."""
-        now = self.losses[-1][2]
-        return (
-            self.losses[self.smooth - 1][1],
-            self._median(self.smooth),
-            self.last if math.isfinite(now) else now,
-        )
 
     def _beginning(self) -> float:
         """Return what the loss began at: the median, or the first few where they lie well above.

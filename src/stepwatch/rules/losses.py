@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -90,18 +90,22 @@ class LossDirection(Rule):
         self._fall: dict[str, Fifths] = {}  # of each loss that was alone in its step,
         self._all: dict[str, Fifths] = {}  # and of all
         self._metrics: dict[str, Fifths] = {}
-        # 1 and how often a metric that ought to rise was logged, as long as it is 0; else 0.
-        self._zeros: dict[str, int] = {}
+        # How often each metric that ought to rise was 0, and those that were not at some log.
+        self._zeros: Counter[str] = Counter()
+        self._counting: set[str] = set()
         self._last: StepNumber | None = None
         self._uphill: dict[str, Uphill] = {}
 
     def check(self, step: StepView) -> Findings:
         for tensor in step.tensors("metrics"):
+            title = tensor.name.partition("/")[2]
+            if direction(title.rpartition("/")[2]) <= 0:
+                continue
             value = tensor.scalar
-            if direction(tensor.name.rpartition("/")[2]) > 0:
-                count = self._zeros.get(tensor.name, 1)
-                self._zeros[tensor.name] = count + 1 if count and not value else 0
-            if step.trains and _ought_to_rise(tensor.name):
+            self._zeros[tensor.name] += value == 0
+            if value != 0:
+                self._counting.add(tensor.name)
+            if step.trains and not NOT_TRAINING.search(title):
                 self._metrics.setdefault(tensor.name, Fifths()).add(value)
         if not step.trains:
             return
@@ -188,7 +192,11 @@ class LossDirection(Rule):
 
     def finish(self) -> Findings:
         """Judge metrics that were 0 throughout, though the loss fell."""
-        zero = {name: count for name, count in self._zeros.items() if count > LEAST_ZEROS}
+        zero = {
+            name: count
+            for name, count in self._zeros.items()
+            if count >= LEAST_ZEROS and name not in self._counting
+        }
         loss, fifths = max(self._all.items(), key=lambda one: one[1].count, default=("", Fifths()))
         medians = fifths.medians()
         if not zero or not medians or self._last is None:
@@ -199,7 +207,7 @@ class LossDirection(Rule):
             yield self.finding(
                 self._last,
                 name,
-                f"{name.partition('/')[2]} is 0 each of the {count - 1} times it was logged, up"
+                f"{name.partition('/')[2]} is 0 each of the {count} times it was logged, up"
                 f" to step {self._last.train_step}, while {loss} fell from"
                 f" {number(first)} to {number(last)}, by medians of the first and the last fifth of"
                 " the steps: what it counts is never predicted",
@@ -243,12 +251,6 @@ class LossDirection(Rule):
             " loss is 1 - score; else see whether another part of the loss outweighs the one that"
             " the metric is about",
         )
-
-
-def _ought_to_rise(name: str) -> bool:
-    """Return whether a logged metric is one of the training of which more is better."""
-    title = name.partition("/")[2]
-    return direction(title.rpartition("/")[2]) > 0 and not NOT_TRAINING.search(title)
 
 
 def _falls(fifths: Sequence[float]) -> bool:
@@ -619,7 +621,9 @@ class LossNotDecreasing(Rule):
             short = series.shortened()
             if short is not None:
                 self._judged = True
-                yield from self._evaluate(name, series.losses[-1][1], short, short.ends, mode)
+                yield from self._evaluate(
+                    name, series.losses[-1][1], short, short.compared(short.smooth), mode
+                )
 
     def unevaluated(self) -> str | None:
         if self._judged or any(map(self._has_fallen, self._series.values())):
