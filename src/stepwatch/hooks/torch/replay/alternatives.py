@@ -388,7 +388,12 @@ class Evaluation:
         self.is_open = True
         self._count += 1
         self._num_losses = 0
-        frame = self._frame(BEGIN_FRAME, {"model": type(model).__name__}, "batch", args, kwargs)
+        frame = self._frame(
+            BEGIN_FRAME,
+            {"model": type(model).__name__},
+            ("batch/args", args),
+            ("batch/kwargs", kwargs),
+        )
         self._known.append(Forward(frame, ()))
         new = None if self._given is None else self._forward().begin
         return _exchanged(frame, new, "batch/args", args), _exchanged(
@@ -397,14 +402,14 @@ class Evaluation:
 
     def loss(self, name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """Return what a loss of an evaluation is to be given."""
-        frame = self._frame(LOSS_FRAME, {"loss": name}, f"loss/{name}", args, kwargs)
+        path = f"loss/{name}"
+        frame = self._frame(LOSS_FRAME, {"loss": name}, (path, args), (path, kwargs))
         last = self._known[-1]
         self._known[-1] = Forward(last.begin, (*last.losses, frame))
         self._num_losses += 1
         new = None
         if self._given is not None and self._num_losses <= len(self._forward().losses):
             new = self._forward().losses[self._num_losses - 1]
-        path = f"loss/{name}"
         return _exchanged(frame, new, path, args), _exchanged(frame, new, path, kwargs)
 
     def _forward(self) -> Forward:
@@ -413,13 +418,9 @@ class Evaluation:
             raise StepUnavailable("the script evaluates more than it did before")
         return self._given[self._count - 1]
 
-    def _frame(self, kind: str, meta: dict[str, Any], path: str, args: Any, kwargs: Any) -> Frame:
-        """Return what is given now; without arrays where there is no more room."""
-        is_batch = kind == BEGIN_FRAME
-        parts = ((f"{path}/args", args), (f"{path}/kwargs", kwargs)) if is_batch else (
-            (path, args), (path, kwargs)
-        )  # fmt: skip
-        tensors = [pair for where, value in parts for pair in tensors_in(value, where)]
+    def _frame(self, kind: str, meta: dict[str, Any], *given: tuple[str, Any]) -> Frame:
+        """Return what is given now, by its paths; without arrays where there is no more room."""
+        tensors = [pair for path, value in given for pair in tensors_in(value, path)]
         fit = [pair for pair in tensors if why_not_copied(pair[1]) is None]
         self._room -= sum(tensor.nbytes for _, tensor in fit)
         if self._room < 0:
