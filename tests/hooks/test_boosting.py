@@ -222,7 +222,7 @@ class TestConstraints:
         "constraints",
         ["[-1, 0, 1]", "(-1,0,1)", "area:-1,age:1", "{'area': -1, 'age': 1}", "0:-1,2:1"],
     )
-    def test_those_that_go_against_the_data_are_told(self, constraints):
+    def test_monotone_constraints_against_the_data_are_found(self, constraints):
         """However they are written."""
         assert ["age", "area"] == sorted(constrained_against(self.rows, self.price, constraints))
 

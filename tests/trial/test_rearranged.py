@@ -129,7 +129,7 @@ class TestExchanged:
         assert set(rows_given(steps)) <= set(range(40))
         assert rows_given((one,) for one in changed[1]) == rows_given((one,) for one in evaluations)
 
-    def test_no_more_different_rows_are_trained_on_unless_that_is_asked_for(self):
+    def test_as_many_distinct_rows_are_trained_on_unless_all_are_asked_for(self):
         """Else a few rows could be told from others by their number alone."""
         few = (step_of(0, 8), step_of(0, 8), step_of(0, 8), step_of(0, 8))
         as_many, _ = exchanged(few, self.evaluations, half=0, own=False, as_many=True)
