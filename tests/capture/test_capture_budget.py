@@ -209,6 +209,32 @@ class TestThinning:
 
         assert [100, 101, 102] == [step for step in range(95, 160) if step not in thin]
 
+    @pytest.mark.parametrize(("slope", "is_full"), [(0.1, True), (-0.1, False), (0.0, False)])
+    def test_as_a_loss_rises_the_steps_after_it_are_observed_in_full(
+        self, monkeypatch, slope, is_full
+    ):
+        """Well above those with which the training began, and once."""
+        training = Training(monkeypatch)
+        training.train(105, plain_ms=1, full_ms=10)
+        full = []
+        for step in range(400):
+            noise = 0.2 * (step % 2)
+            training.budget.note_loss(step, 10 + noise + slope * step)
+            if step >= 105 and step % 50 and not training.budget.thins(Mode.TRAIN, step):
+                full.append(step)
+            if step >= 105:
+                training.train(1, plain_ms=1, full_ms=10)
+
+        assert (16 if is_full else 0) == len(full)
+
+    def test_as_a_loss_is_not_finite_the_steps_after_it_are_observed_in_full(self, monkeypatch):
+        training = Training(monkeypatch)
+        training.train(105, plain_ms=1, full_ms=10)
+        training.budget.note_loss(104, float("nan"))
+
+        full = [step for step in range(105, 130) if not training.budget.thins(Mode.TRAIN, step)]
+        assert [*range(105, 115)] == full
+
     def test_evaluations_that_come_next_are_observed_in_full_too(self, monkeypatch):
         """Training may be over where something is asked for."""
         training = Training(monkeypatch)

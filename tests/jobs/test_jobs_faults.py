@@ -160,8 +160,8 @@ class TestAgain:
 
         assert "Completed" == record.status
         assert ["NoIssuesFound", "NoIssuesFound"] == [one.status for one in record.rules]
-        details = [one.details for one in record.rules]
-        assert all("40" in one for one in details), details
+        losses, parameters = (int(one.details.split()[0]) for one in record.rules)
+        assert 40 == losses >= parameters  # which are not observed at each step
 
     def test_a_job_is_resumed_from_its_checkpoint(self, submit, tmp_path):
         """Its run keeps what was before the step with which it goes on."""

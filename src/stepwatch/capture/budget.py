@@ -6,6 +6,7 @@ only ``KEPT`` is. Nothing else changes, so rules see a run in which most was sav
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from collections.abc import Callable, Sequence
@@ -33,6 +34,8 @@ _TENTH = 10
 # is not known then, so it is chosen anew after few, and eight thin ones; and after twice as many as
 # before each time that follows, so that it settles, and the most from then on.
 _MEASURED, _CHECKED, _MOST_MEASURED = 8, 2, 256
+# So many steps are observed in full once a loss, of which each counts so much in the mean, rises.
+_RISING_STEPS, _RISING_WEIGHT = 16, 1 / 8
 # What goes on being wrong is observed in full again after so many steps.
 _AGAIN = 1000
 # What is wrong now and then is so many times; and then in such a share of all steps.
@@ -111,6 +114,8 @@ class Budget:
         self._full_until = FULL_STEPS
         self._eval_step, self._full_eval_until = -1, 0
         self._later = range(0)
+        # Of the loss: the least and the most of the first full steps, and its mean of late.
+        self._first_losses, self._mean_loss = (math.inf, -math.inf), 0.0
         self._start_s = START_S  # what is left of it
         self._processor_s = 0.0  # of this thread, when the last step ended
         # For each reason to observe in full: when it was last given, when that began, and how often
@@ -175,6 +180,24 @@ class Budget:
     def observe_later_in_full(self, steps: range) -> None:
         """Have some TRAIN steps to come observed in full, by which a suspicion is settled; once."""
         self._later = self._later or steps
+
+    def note_loss(self, mode_step: int, loss: float) -> None:
+        """Note the loss of a TRAIN step that is over.
+
+        As it is not finite, or has risen well above those with which the training began, the
+        next steps are observed in full: these tell why.
+        """
+        if not math.isfinite(loss):
+            self.observe_next_in_full()
+            return
+        least, most = self._first_losses
+        if mode_step < FULL_STEPS:
+            self._first_losses = min(least, loss), max(most, loss)
+            self._mean_loss = loss
+            return
+        self._mean_loss += _RISING_WEIGHT * (loss - self._mean_loss)
+        if self._mean_loss > 2 * most - least:
+            self.observe_next_in_full("loss rises", _RISING_STEPS, evaluations=0)
 
     def keeps(self, tensor: str, kind: str) -> bool:
         """Return whether a tensor is observed in the steps between the full ones, too."""

@@ -7,6 +7,7 @@ training.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,7 @@ from ..formats.manifest import FIRST_WORKER, RUN_KEY, End, read_note
 from ..model.collection import Policy, as_collections, parse_save
 from ..model.record import Layout, ScalarRow, StepRecord
 from ..model.steps import Mode, StepCounter
+from ..numerics.statistics import COUNT, NAN, NEGINF, SUM
 from ..store import open_store, scheme_of
 from .budget import Budget
 from .in_process import InProcess
@@ -206,10 +208,13 @@ class Recorder:
             self.profiler.phases.took(mode, number)
         alike = mode, len(step)  # steps that observe more have a layout of their own
         self._layouts[alike], statistics = step.close(self._layouts.get(alike))
+        layout = self._layouts[alike]
+        if mode is Mode.TRAIN and (loss := _loss(layout, statistics)) is not None:
+            self.budget.note_loss(mode_step, loss)
         record = self._record(
             mode,
             (number, mode_step),
-            self._layouts[alike],
+            layout,
             statistics,
             raw=step.raw,
             digests=step.digests,
@@ -235,6 +240,8 @@ class Recorder:
         """
         number, mode_step = self.counter.next(Mode.TRAIN)
         self.budget.end_step(mode_step, is_thin=True)
+        if (losses := layout.rows_of.get("losses")) is not None:
+            self.budget.note_loss(mode_step, values[losses[0]])
         self._count(number)
         row = ScalarRow(Mode.TRAIN, layout, number, mode_step, time.time_ns(), values)
         self._carrier.take_soon(row)
@@ -367,3 +374,15 @@ class Recorder:
         if (is_local or not self._end.lost) and is_deleted(self.store):
             self._end = replace(self._end, lost=DELETED)
         return self._end
+
+
+def _loss(layout: Layout, statistics: npt.NDArray[np.float64]) -> float | None:
+    """Return the first loss of a step: nan if any is not finite, ``None`` if it has none."""
+    rows = layout.rows_of.get("losses")
+    if rows is None:
+        return None
+    losses = statistics[rows].tolist()
+    if any(any(loss[NAN : NEGINF + 1]) for loss in losses):
+        return math.nan
+    count, total = losses[0][COUNT], losses[0][SUM]
+    return total / count if count else None

@@ -467,15 +467,6 @@ class RepeatedTensors:
         self._observations.observe_values(mode, self._known, chosen)
 
 
-def has_non_finite_loss(step: OpenStep) -> bool:
-    """Return whether any loss of a step is nan or infinite."""
-    return any(
-        not step.is_finite(row)
-        for row, info in enumerate(step.tensors)
-        if info.collection == "losses"
-    )
-
-
 def _shape_of(tensor_ref: TensorRef) -> tuple[Any, ...]:
     shape = tuple(tensor_ref.value.shape)
     return shape if tensor_ref.arranged is None else tensor_ref.arranged.shape(shape)

@@ -27,7 +27,7 @@ from ...model.record import TensorInfo
 from ...model.steps import Mode
 from ...numerics.statistics import summarize
 from ..base import own_time, timed
-from ..observations import DEPENDENCE, has_non_finite_loss
+from ..observations import DEPENDENCE
 from .graphs import compared_in_graph
 from .modules import (
     ModuleCalls,
@@ -179,9 +179,6 @@ class Steps:
                     step.add_more(info, part.values[index], level)
 
     def _end(self) -> None:
-        step = self._recorder.open_step(self.last_mode)
-        if step.is_thin and step.mode is Mode.TRAIN and has_non_finite_loss(step):
-            self.budget.observe_next_in_full()
         self._recorder.end_step(self.last_mode)
         self._on_end(self.last_mode)
 

@@ -26,7 +26,6 @@ from ..observations import (
     PackedTensors,
     RepeatedTensors,
     TensorRef,
-    has_non_finite_loss,
 )
 from ..patching import PatchSet
 from ..script import returns_of_script
@@ -318,8 +317,6 @@ class BatchTracker:
             self._add_evidence(step)
         if isinstance(returned, Mapping):
             self._logs(step, returned)
-        if step.is_thin and mode is Mode.TRAIN and has_non_finite_loss(step):
-            self.budget.observe_next_in_full()
 
     @timed
     @guarded

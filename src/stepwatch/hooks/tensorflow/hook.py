@@ -11,7 +11,6 @@ import tensorflow as tf
 from ...capture.guard import guarded
 from ...model.steps import Mode
 from ..base import Hook, coverage_line
-from ..observations import has_non_finite_loss
 from ..patching import PatchSet
 from .tapes import Tapes
 
@@ -80,9 +79,6 @@ class TensorFlowHook(Hook):
     def end_open(self) -> None:
         mode = self.mode()
         if self.recorder.is_open(mode):
-            step = self.recorder.open_step(mode)
-            if step.is_thin and mode is Mode.TRAIN and has_non_finite_loss(step):
-                self.budget.observe_next_in_full()
             self.recorder.end_step(mode)
             self.stepped(mode)
             self._has_ended = True
