@@ -1,4 +1,4 @@
-"""Processes that a script starts: what they train is not seen, and that is said."""
+"""Processes that a script starts: those that train together are watched; of others it is said."""
 
 from __future__ import annotations
 
@@ -25,6 +25,24 @@ if __name__ == "__main__":
     for one in processes:
         one.join()
 """
+#: Two train together, as often as the script is told to; the last one may fail.
+TOGETHER = """
+import os, sys, torch
+
+def train(rank, message):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+    if rank == 1 and message:
+        raise RuntimeError(message)
+
+if __name__ == "__main__":
+    for _ in range(int(sys.argv[1])):
+        torch.multiprocessing.spawn(train, args=(sys.argv[2],), nprocs=2)
+"""
 #: Each child begins a run of its own.
 BEGINS = """
 import multiprocessing, sys, stepwatch
@@ -47,6 +65,28 @@ def test_what_is_spawned_is_said_not_to_be_watched(write, stepwatch):
     told = stepwatch("run", write(SPAWNS, training=False))
 
     assert "not watched: 2 processes that the script started (fold); if they train," in told.stderr
+
+
+@pytest.mark.slow
+def test_what_torch_spawns_is_watched_as_the_workers_of_one_run(write, new_stepwatch, tmp_path):
+    told = new_stepwatch("run", "--run=r", write(TOGETHER, training=False), "2", "")
+
+    assert 0 == told.returncode, told.stderr
+    assert "not watched" not in told.stderr
+    for run in ("r", "r-2"):  # it spawns twice
+        trial = Trial(tmp_path / run)
+        assert ("finished", 3) == (trial.state, len(trial.steps()))
+        assert ["worker_0", "worker_1"] == sorted(trial.workers)
+
+
+@pytest.mark.slow
+def test_what_fails_in_a_process_that_torch_spawns_fails_as_without(write, new_stepwatch, tmp_path):
+    told = new_stepwatch("run", "--run=r", write(TOGETHER, training=False), "1", "it broke")
+
+    assert 1 == told.returncode
+    assert "ProcessRaisedException" in told.stderr
+    assert "it broke" in told.stderr
+    assert "failed" == Trial(tmp_path / "r").state
 
 
 def test_what_torch_spawns_has_the_name_that_the_script_gave_it():

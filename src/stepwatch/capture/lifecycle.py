@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from ..config.variables import RANK, SIZE
 from ..errors import RunNotFound, StepwatchError, TrainingStopped
 from ..formats import find_resume_point
 from ..formats.manifest import Manifest, read_note, script_digest, working_folder
@@ -198,10 +199,10 @@ def describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-# What launchers set: torchrun, then the MPI and Slurm families. SLURM_NTASKS is also set for a
-# script that sbatch runs once, SLURM_STEP_NUM_TASKS only for what srun starts.
-_RANK = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
-_SIZE = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
+# What we set, and what launchers do: torchrun, then the MPI and Slurm families. SLURM_NTASKS is
+# also set for a script that sbatch runs once, SLURM_STEP_NUM_TASKS only for what srun starts.
+_RANK = (RANK, "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+_SIZE = (SIZE, "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 
 
 def rank_and_size(environment: Mapping[str, str]) -> tuple[int, int]:

@@ -1,6 +1,8 @@
-"""Processes that a script starts: what they train is not seen from here, which is said.
+"""Processes that a script starts.
 
-Only Python counts, and not what loads data, keeps resources, or watches itself.
+What ``torch.multiprocessing.spawn`` starts trains together: each process is watched as if a
+launcher had started it. What others train is not seen from here, which is said; only Python
+counts, and not what loads data, keeps resources, or watches itself.
 """
 
 from __future__ import annotations
@@ -8,12 +10,14 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..config.variables import set_rank
 from ..hooks.patching import Function, PatchSet
 from ..runtime.imports import OnImport
 
@@ -24,13 +28,46 @@ _HELPERS = ("torch.utils.data", "multiprocessing.", "tensorflow.", "grain.", "wa
 _OF_MULTIPROCESSING = "multiprocessing"
 # Where what is to run in each process is the first argument of what is started.
 _SPAWN = "torch.multiprocessing.spawn"
+_STARTS = "start_processes"
 _MOST_NAMED = 3
 
 
-class ChildProcesses:
-    """Counts the Python processes that this one starts, and are not watched."""
+class WatchedFunction:
+    """What each process runs that the script starts together with others: its function, watched.
 
-    def __init__(self) -> None:
+    Args:
+        function: The script's; it is given the number of its process, and more.
+        words: Those of the command after ``stepwatch run``.
+        size: How many processes there are.
+    """
+
+    def __init__(self, function: Function, words: Sequence[str], size: int) -> None:
+        self._function, self._words, self._size = function, words, size
+
+    def __call__(self, number: int, *args: Any) -> None:
+        from .run import run
+
+        function = partial(self._function, number, *args)
+        set_rank(number, self._size)
+        try:
+            launch = run.main([*self._words], standalone_mode=False)
+        except Exception as error:  # noqa: BLE001  it is called within a training
+            print(f"stepwatch: not watched: {error}; the script goes on", file=sys.stderr)
+            function()
+        else:
+            launch(function)
+
+
+class ChildProcesses:
+    """Counts the Python processes that this one starts, and are not watched.
+
+    Args:
+        hand_over: Lets processes that train together write the run, and returns the words of the
+            command that watches them; ``None`` where they cannot.
+    """
+
+    def __init__(self, hand_over: Callable[[], Sequence[str] | None] = lambda: None) -> None:
+        self._hand_over = hand_over
         self._found: Counter[str] = Counter()
         self._patches = PatchSet()
         self._imports: list[OnImport] = []
@@ -39,7 +76,10 @@ class ChildProcesses:
     def begin(self) -> None:
         """Count from here on."""
         self._patches.put(subprocess.Popen, "__init__", partial(self._noting, self._of_command))
-        self._imports = [OnImport("multiprocessing.process", self._watch_multiprocessing)]
+        self._imports = [
+            OnImport("multiprocessing.process", self._watch_multiprocessing),
+            OnImport(_SPAWN, self._watch_spawning),
+        ]
 
     def end(self) -> None:
         """Count no more."""
@@ -73,6 +113,25 @@ class ChildProcesses:
 
         self._patches.put(BaseProcess, "start", partial(self._noting, self._of_process))
 
+    def _watch_spawning(self) -> None:
+        for module in (_SPAWN, _SPAWN.rpartition(".")[0]):  # the package has its function, too
+            if hasattr(sys.modules.get(module), _STARTS):
+                self._patches.put(sys.modules[module], _STARTS, self._spawning)
+
+    def _spawning(self, original: Function) -> Function:
+        def start_processes(
+            fn: Function, args: Sequence[Any] = (), nprocs: int = 1, *rest: Any, **named: Any
+        ) -> Any:
+            try:
+                words = self._hand_over() if os.getpid() == self._pid else None
+            except Exception:  # noqa: BLE001  it is called within a training
+                words = None
+            if words is not None:
+                fn = WatchedFunction(fn, words, nprocs)
+            return original(fn, args, nprocs, *rest, **named)
+
+        return start_processes
+
     def _noting(self, name_of: Any, original: Function) -> Function:
         def noting(*args: Any, **kwargs: Any) -> Any:
             try:
@@ -102,6 +161,8 @@ class ChildProcesses:
         target = getattr(process, "_target", None)
         if getattr(target, "__module__", None) == _SPAWN:
             target = process._args[0]
+        if isinstance(target, WatchedFunction):
+            return ""
         module = getattr(target, "__module__", None) or type(process).__module__
         if module.startswith(_HELPERS):
             return ""

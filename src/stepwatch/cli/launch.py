@@ -9,6 +9,7 @@ import re
 import runpy
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
@@ -103,13 +104,13 @@ class Launcher:
         self._script = script
         self._session = Session([script.name, *script.arguments], run, **options)
 
-    def launch(self) -> None:
-        """Run the script to its end."""
+    def launch(self, execute: Callable[[], object] | None = None) -> None:
+        """Run the script to its end, or only the part of it that ``execute`` runs."""
         logging.lastResort = _OneLine()
         self._session.begin()
         state, error = end_state(None)
         try:
-            self._script.execute()
+            (execute or self._script.execute)()
         except BaseException as raised:
             state, error = end_state(raised)
             if not isinstance(raised, SystemExit):

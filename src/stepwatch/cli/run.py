@@ -333,6 +333,11 @@ def run(
         budget=share,
         companion=companion,
     )
+    # A run that goes on, or has a copy, is begun in one place only.
+    is_begun = configs or mirror is not None or resume is not None or size > 1
+    module_flag = ["-m"] if module else []
+    options = given_options(click.get_current_context())
+    again = [] if is_begun else [*options, *module_flag, script, *arguments]
     return Launcher(
         program,
         url,
@@ -345,6 +350,7 @@ def run(
         profiler=make_profiler(by_default=run_format == "native" and not configs, **profiling),
         quiet=quiet,
         settings=RunSettings(name, project, tags, note),
+        watches_others=again,
     ).launch
 
 

@@ -42,7 +42,7 @@ from ..model.record import ScalarSteps, StepRecord
 from ..plugins import registry
 from ..runtime.imports import OnImport
 from ..runtime.secrets import MASK, masked
-from ..store import Store
+from ..store import Store, scheme_of
 from .children import ChildProcesses
 from .progress import FindingDedup, Progress
 
@@ -293,6 +293,8 @@ class Session:
         profiler: Tells where the time goes; ``None`` for nobody.
         quiet: Say only what was found.
         settings: What people call the run.
+        watches_others: The words after ``stepwatch run`` and ``--run``, by which processes are
+            watched that the script starts to train together; none where they are not.
     """
 
     _current: ClassVar[Session | None] = None
@@ -311,6 +313,7 @@ class Session:
         profiler: Profiler | None = None,
         quiet: bool = False,
         settings: RunSettings | None = None,
+        watches_others: Sequence[str] = (),
     ) -> None:
         #: Where it is written.
         self.run = run
@@ -353,7 +356,10 @@ class Session:
         self._pid = os.getpid()
         self._importing: list[OnImport] = []
         self._has_failed = self._frameworks_failed = False
-        self._children = ChildProcesses()
+        self._children = ChildProcesses(self._hand_over)
+        self._watches_others = watches_others
+        # How often processes were started that write the run.
+        self._num_handed_over = 0
 
     @classmethod
     def current(cls) -> Session | None:
@@ -396,8 +402,7 @@ class Session:
 
     def finish(self, state: str, error: str) -> None:
         """Store what is left, and show and pass on how it ended; in a forked child, nothing."""
-        for one in self._importing:
-            one.remove()
+        self._stop_importing()
         Session._current = None
         self._children.end()
         if os.getpid() == self._pid:
@@ -408,6 +413,35 @@ class Session:
         self._passed_on.add(finding)
         self._reactions.found(finding)
         self._forwarder.found(finding)
+
+    def _hand_over(self) -> Sequence[str] | None:
+        """Let processes that the script starts, to train together, write the run.
+
+        What this process does after it is not watched.
+
+        Returns:
+            The words of the command that watches them; ``None`` where something was trained here.
+        """
+        if not self._watches_others:
+            return None
+        hook, run = self._frameworks.first, self.run
+        if self._num_handed_over:
+            run = f"{run}-{self._num_handed_over + 1}"
+        elif isinstance(hook, Hook):
+            if hook.recorder.num_steps or hook.recorder.opened:
+                return None
+            hook.close()
+            for key in hook.recorder.store.list():
+                hook.recorder.store.delete(key)
+        self._num_handed_over += 1
+        self._stop_importing()
+        where = run if scheme_of(run) else os.path.abspath(run)
+        return [f"--run={where}", *self._watches_others]
+
+    def _stop_importing(self) -> None:
+        for one in self._importing:
+            one.remove()
+        self._importing = []
 
     def _flush(self) -> None:
         """Have what was recorded until now judged."""
@@ -428,6 +462,11 @@ class Session:
 
     def _finish(self, state: str, error: str) -> None:
         hook = self._frameworks.first
+        if self._num_handed_over:
+            self._progress.close()
+            self._progress.print_detail(self._children.line())
+            self._forwarder.close()
+            return
         if hook is None:
             self._progress.close()
             names = self._frameworks.names()

@@ -28,6 +28,15 @@ def let_cupti_go() -> None:
     os.environ.setdefault("TEARDOWN_CUPTI", "1")
 
 
+#: The rank of a process that a script started together with others, and how many there are.
+RANK, SIZE = "STEPWATCH_RANK", "STEPWATCH_SIZE"
+
+
+def set_rank(rank: int, size: int) -> None:
+    """Note the rank of this process, which no launcher started, and how many there are."""
+    os.environ.update({RANK: str(rank), SIZE: str(size)})
+
+
 _RUN_OPTIONS = "STEPWATCH_RUN_OPTIONS"
 
 
