@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -133,7 +134,8 @@ class TestFlags:
         for option in (one for one in verb.params if isinstance(one, click.Option)):
             for letter in (one for one in option.opts if not one.startswith("--")):
                 assert set(option.opts) - {letter} <= LETTERS[letter]
-        assert any("--no-color" in one.opts for one in verb.params)
+        known = {letter for one in verb.params for letter in one.opts}
+        assert {"-o", "-q", "-v", "--no-color"} <= known
 
     def test_no_verb_prints_colors_that_are_not_wanted(self, verb, monkeypatch):
         monkeypatch.setenv("FORCE_COLOR", "1")
@@ -141,6 +143,20 @@ class TestFlags:
         shown = [verb("rules", *options)[1] for options in ((), ("--no-color",))]
         assert all("loss_spike" in one for one in shown)
         assert "\x1b[3" not in shown[1]
+
+    def test_every_verb_prints_into_a_file(self, verb, tmp_path):
+        file = tmp_path / "rules.json"
+        status, out, _ = verb("rules", "--json", "-o", file)
+        assert (0, "") == (status, out)
+        assert json.loads(file.read_text())["rules"]
+
+        status, _, err = verb("rules", "-o", tmp_path / "none" / "rules.txt")
+        assert 2 == status
+        assert "No such file or directory" in err
+
+    def test_of_an_error_it_is_shown_where_it_was_raised(self, verb, tmp_path):
+        shown = [verb("verify", tmp_path / "none", *options)[2] for options in ((), ("-v",))]
+        assert ["Traceback" in one for one in shown] == [False, True]
 
     def test_the_options_of_run_stand_under_headings(self, verb):
         out = verb("run", "--help")[1]

@@ -12,7 +12,7 @@ from ..formats.saved_weights import SavedWeights, all_saved
 from ..judge.audit import Audit, Part
 from ..judge.audit import audit as audit_checkpoint
 from ..store import open_store
-from .console import SEVERITY_STYLES, console, print_json
+from .console import SEVERITY_STYLES, console, print_json, working
 from .run_names import RUN, RunVerb
 
 SCHEMA_VERSION = 1
@@ -31,7 +31,7 @@ def audit(checkpoint: str, run: str | None, *, as_json: bool) -> int:
     The exit status is 0 where nothing is wrong, 1 where something is, 2 for an error.
     """
     saved = None if run is None else _saved_by(run)
-    with open_checkpoint(checkpoint) as parts:
+    with working("reading the checkpoint"), open_checkpoint(checkpoint) as parts:
         found = audit_checkpoint(parts, saved)
     if as_json:
         about = {"schema_version": SCHEMA_VERSION, "checkpoint": checkpoint, "run": run}

@@ -11,7 +11,7 @@ from ..errors import StepUnavailable
 from ..model.finding import plain
 from ..trial import Trial
 from ..trial.alternatives import AS_RECORDED, Alternative
-from .console import console, print_json, table
+from .console import console, print_json, table, working
 from .replay import check_trusted, find_recorded
 from .replays import Replays, Task
 from .run_names import RUN, RunVerb
@@ -41,7 +41,7 @@ def blame(run: str, number: int, limit_s: float, *, trust: bool, as_json: bool) 
     recorded = find_recorded(trial, number)
     check_trusted(trial, trust=trust)
     task = Task(trial.reader.manifest, recorded.recording, {}, {}, recorded.learning_rates, limit_s)
-    with Replays(task, blames=True) as replays:
+    with working("running the step again"), Replays(task, blames=True) as replays:
         replayed = replays.run(Alternative(AS_RECORDED, AS_RECORDED))
     if replayed.error:
         raise StepUnavailable(replayed.error)

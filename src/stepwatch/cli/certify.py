@@ -18,7 +18,7 @@ from rich.markup import escape
 
 from ..config import environment
 from ..errors import ConfigError, StepwatchError, nearest
-from .console import console, print_json, table
+from .console import console, print_json, table, working
 from .launch import Script
 from .script_command import SCRIPT_EPILOG, SCRIPT_SETTINGS, time_limit
 
@@ -81,8 +81,7 @@ def certify(
         "limit_s": limit_s,
     }
     certificate = _Certificate(script)
-    output = console(stderr=True)
-    with output.status("starting") as status:
+    with working("starting") as status:
         for event in _events(request):
             certificate.add(event)
             if event["event"] == "begins":

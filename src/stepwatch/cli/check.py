@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -15,7 +14,7 @@ from rich.console import Console
 
 from ..actions.policy import PolicyEntry, Warn, check_rules, parse_actions
 from ..actions.reactions import Reactions
-from ..errors import RunNotFound, StoreError
+from ..errors import RunNotFound
 from ..formats import format_names
 from ..jobs.ray.rule_process import evaluate_on_ray
 from ..judge.advice import advise
@@ -58,9 +57,6 @@ T = TypeVar("T")
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Print into FILE."
-)
-@click.option(
     "--ray", "on_ray", is_flag=True, help="Judge on a Ray cluster: of $RAY_ADDRESS, or of here."
 )
 def check(
@@ -68,7 +64,6 @@ def check(
     rules: tuple[str, ...],
     *,
     form: str,
-    output: str | None,
     show_all: bool,
     verbose: bool,
     as_json: bool,
@@ -91,33 +86,19 @@ def check(
         replace(verdict, run=run) for run, verdict in zip(runs, judge(trials, specs), strict=True)
     ]
     status = max(verdict.exit_status for verdict in verdicts)
-    with _into(output):
-        if as_json or form == "json":
-            documents = [_document(*one) for one in zip(trials, verdicts, strict=True)]
-            several = {"schema_version": SCHEMA_VERSION, "exit_status": status, "runs": documents}
-            print_json(several if len(runs) > 1 else documents[0])
-        elif form == "text":
-            _print_text(trials, verdicts, show_all=show_all, verbose=verbose)
-        elif form == "advice":
-            print_text("\n".join(advise(verdict.headline).line() for verdict in verdicts))
-        else:
-            from ..report.exchange import FORMATS, judged  # charts come with it
+    if as_json or form == "json":
+        documents = [_document(*one) for one in zip(trials, verdicts, strict=True)]
+        several = {"schema_version": SCHEMA_VERSION, "exit_status": status, "runs": documents}
+        print_json(several if len(runs) > 1 else documents[0])
+    elif form == "text":
+        _print_text(trials, verdicts, show_all=show_all, verbose=verbose)
+    elif form == "advice":
+        print_text("\n".join(advise(verdict.headline).line() for verdict in verdicts))
+    else:
+        from ..report.exchange import FORMATS, judged  # charts come with it
 
-            print(FORMATS[form](judged(trials, verdicts)), end="")
+        print(FORMATS[form](judged(trials, verdicts)), end="")
     return status
-
-
-@contextmanager
-def _into(file: str | None) -> Iterator[None]:
-    """Write what is printed into a file, if there is one."""
-    if file is None:
-        yield
-        return
-    try:
-        with open(file, "w", encoding="utf-8") as stream, redirect_stdout(stream):
-            yield
-    except OSError as error:
-        raise StoreError(f"cannot write {file}: {error.strerror}") from None
 
 
 def _print_text(

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.progress import track
 from rich.segment import Segment
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
@@ -54,15 +55,27 @@ def console(*, stderr: bool = False) -> Console:
 
 def track_progress(items: Iterable[T], *, description: str, total: int) -> Iterable[T]:
     """Yield items, with a progress bar on a terminal."""
-    terminal = SafeConsole(stderr=True)
+    terminal = progress_console()
     return track(
         items,
         description=description,
         total=total,
         console=terminal,
         transient=True,
-        disable=not terminal.is_terminal,
+        disable=terminal.quiet or not terminal.is_terminal,
     )
+
+
+def working(text: str) -> Status:
+    """Return a context in which a line on a terminal says what is under way; see ``update``."""
+    return progress_console().status(text)
+
+
+def progress_console() -> Console:
+    """Return the console for what is under way; it shows nothing if asked to be quiet."""
+    context = click.get_current_context(silent=True)
+    asked = {} if context is None else {**context.params, **context.meta}
+    return SafeConsole(stderr=True, quiet=bool(asked.get("quiet") or asked.get("--quiet")))
 
 
 #: Of the documents that verbs print, unless they say theirs; it grows when a key changes its

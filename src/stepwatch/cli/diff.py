@@ -17,7 +17,7 @@ from ..plots.terminal import line_plot
 from ..store import open_store
 from ..store.proxy import MeteredStore
 from ..trial import Trial
-from .console import console, print_hanging, print_json, table
+from .console import console, print_hanging, print_json, table, working
 from .run_names import RUN, RunVerb
 
 DIFFERENT_STATUS = 1
@@ -53,17 +53,18 @@ def diff(
     stores = [MeteredStore(open_store(run)) for run in (run_a, run_b)]
     here, there = (Trial(store) for store in stores)
     search = Search(TwoRuns(here, there, ignore))
-    result = DiffResult(search, search.first_divergence())
-    if noise:
-        equal = Search(TwoRuns(here, Trial(noise), ignore))
-        apart = equal.first_divergence()
-        result.noise_run = noise
-        result.noise_divergence = equal.runs.pair(apart.index) if apart else None
-        result.judge("noise", beyond_noise(search.of_kind, equal.band(apart)))
-    elif tolerant:
-        result.judge("tolerance", beyond_tolerance(rtol or 0.0, atol or 0.0))
-    else:
-        result.judge("rounding", beyond_rounding(search.of_kind))
+    with working("comparing"):
+        result = DiffResult(search, search.first_divergence())
+        if noise:
+            equal = Search(TwoRuns(here, Trial(noise), ignore))
+            apart = equal.first_divergence()
+            result.noise_run = noise
+            result.noise_divergence = equal.runs.pair(apart.index) if apart else None
+            result.judge("noise", beyond_noise(search.of_kind, equal.band(apart)))
+        elif tolerant:
+            result.judge("tolerance", beyond_tolerance(rtol or 0.0, atol or 0.0))
+        else:
+            result.judge("rounding", beyond_rounding(search.of_kind))
     if as_json:
         print_json(_as_json(result, stores))
     else:

@@ -45,7 +45,7 @@ def jobs(context: click.Context) -> None:
 @click.option("--tensorboard", is_flag=True, help="Also write files for TensorBoard.")
 @click.option("--processes", default=1, help="How many processes train together.")
 @click.option("--input", "inputs", multiple=True, metavar="CHANNEL=FOLDER", help="Data it reads.")
-@click.option("--output", default="", help="Folder or URL where its results go, too.")
+@click.option("-o", "--output", default="", help="Folder or URL where its results go, too.")
 @click.option(
     "--metric", "metrics", multiple=True, metavar="NAME=REGEX", help="A number that it prints."
 )

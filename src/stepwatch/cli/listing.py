@@ -26,7 +26,7 @@ from ..rules import DEFAULT_RULES, Rule
 from ..runtime.terminal import print_text
 from ..store import open_store, scheme_of
 from ..trial.run_listing import find_runs, summarize_at
-from .console import console, print_json, table
+from .console import console, print_json, table, track_progress
 
 
 @click.command()
@@ -186,7 +186,9 @@ def runs(
         raise ConfigError(f"--remove removes runs of this machine; {place} is elsewhere")
     if folder and is_here and not Path(place).is_dir():
         raise RunNotFound(f"no folder {place}; runs are made by: stepwatch run train.py")
-    every = [_row(one, place) for one in find_runs(place)]
+    found = find_runs(place)
+    shown_runs = track_progress(found, description="reading runs", total=len(found))
+    every = [_row(one, place) for one in shown_runs]
     rows = [
         row
         for row in every

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from functools import wraps
 from importlib import import_module
+from typing import Any
 
 import click
 
 from .. import __version__
-from ..errors import StepwatchError
+from ..errors import StepwatchError, StoreError
 from ..plugins import registry
 
 GROUP = "stepwatch.commands"
 ERROR_STATUS = 2
-#: An option of every verb, and what a context's ``meta`` has of it.
-NO_COLOR = "--no-color"
+#: Options of every verb that has none of that name, and what a context's ``meta`` has of them.
+NO_COLOR, QUIET, VERBOSE, OUTPUT = "--no-color", "--quiet", "--verbose", "--output"
 
 #: Our verbs by heading, each with the first sentence of its docstring, which a test compares.
 VERBS: Mapping[str, Mapping[str, str]] = {
@@ -94,32 +97,73 @@ class _Verbs(click.Group):
 
 def _take_everywhere(verb: click.Command) -> None:
     """Have a verb, and those below it, take the options that every verb has."""
-    for below in verb.commands.values() if isinstance(verb, click.Group) else ():
-        _take_everywhere(below)
+    if isinstance(verb, click.Group):
+        for below in verb.commands.values():
+            _take_everywhere(below)
+        return
     known = {name for one in verb.params for name in one.opts}
-    if NO_COLOR not in known and not isinstance(verb, click.Group):
-        callback = lambda context, _, wanted: context.meta.setdefault(NO_COLOR, wanted)  # noqa: E731
-        help = "Print no colors; $NO_COLOR says the same."
-        verb.params.append(
-            click.Option([NO_COLOR], is_flag=True, expose_value=False, callback=callback, help=help)
-        )
-        if verb.callback is not None:
-            verb.callback = _tells_of_waits(verb.callback)
+    if NO_COLOR in known:
+        return
+    verb.params += [
+        click.Option(names, expose_value=False, callback=_keep, **how)
+        for names, how in _EVERYWHERE.items()
+        if not known.intersection(names)
+    ]
+    if verb.callback is not None:
+        verb.callback = _as_asked_everywhere(verb.callback)
 
 
-def _tells_of_waits(callback: Callable[..., object]) -> Callable[..., object]:
-    """Return what a verb does so that it says what it waits for, unless asked to be quiet."""
+def _keep(context: click.Context, option: click.Parameter, value: object) -> None:
+    context.meta.setdefault(option.opts[-1], value)
+
+
+_EVERYWHERE: Mapping[tuple[str, ...], Mapping[str, Any]] = {
+    ("-o", OUTPUT): {
+        "type": click.Path(dir_okay=False),
+        "metavar": "FILE",
+        "help": "Print into FILE.",
+    },
+    ("-q", QUIET): {"is_flag": True, "help": "Show no progress, nor what is waited for."},
+    ("-v", VERBOSE): {"is_flag": True, "help": "Of an error, show where it was raised."},
+    (NO_COLOR,): {"is_flag": True, "help": "Print no colors; $NO_COLOR says the same."},
+}
+
+
+def _as_asked_everywhere(callback: Callable[..., object]) -> Callable[..., object]:
+    """Return what a verb does as the options ask that every verb has.
+
+    It says what it waits for, unless asked to be quiet.
+    """
 
     @wraps(callback)
-    def tell_of_waits(*arguments: object, **options: object) -> object:
-        if options.get("quiet") or options.get("as_json"):
-            return callback(*arguments, **options)
+    def call(*arguments: object, **options: object) -> object:
         from ..runtime.waiting import long_waits
 
-        with long_waits(lambda what: print(f"stepwatch: waiting for {what}", file=sys.stderr)):
-            return callback(*arguments, **options)
+        asked = click.get_current_context().meta
+        with ExitStack() as around:
+            if not (asked.get(QUIET) or options.get("quiet") or options.get("as_json")):
+                say = lambda what: print(f"stepwatch: waiting for {what}", file=sys.stderr)  # noqa: E731
+                around.enter_context(long_waits(say))
+            if asked.get(OUTPUT):
+                around.enter_context(_into(asked[OUTPUT]))
+            try:
+                return callback(*arguments, **options)
+            except StepwatchError:
+                if asked.get(VERBOSE):
+                    traceback.print_exc()
+                raise
 
-    return tell_of_waits
+    return call
+
+
+@contextmanager
+def _into(file: str) -> Iterator[None]:
+    """Write what is printed into a file."""
+    try:
+        with open(file, "w", encoding="utf-8") as stream, redirect_stdout(stream):
+            yield
+    except OSError as error:
+        raise StoreError(f"cannot write {file}: {error.strerror}") from None
 
 
 def _print_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:

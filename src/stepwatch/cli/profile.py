@@ -15,7 +15,7 @@ from ..formats.profile.parts import CONFIG_KEY
 from ..profile.analysis import DeviceSummary, Summary, summarize
 from ..runtime.terminal import print_text
 from ..trial import Trial
-from .console import console, print_json, table
+from .console import console, print_json, table, working
 from .run_names import RUN, RunVerb
 
 # All workers know of a request within this time.
@@ -53,7 +53,8 @@ def profile(run: str, trace: int | None, python: int | None, *, as_json: bool) -
     if trace or python:
         _request(trial, trace, python)
         return 0
-    summary = summarize(trial.profile)
+    with working("reading the profile"):
+        summary = summarize(trial.profile)
     if as_json:
         print_json(asdict(summary))
     else:

@@ -25,7 +25,7 @@ from ..trial.recording import (
     find_recording,
     forwards_and_snapshots,
 )
-from .console import console, print_hanging, print_json, table
+from .console import console, print_hanging, print_json, progress_console, table
 from .replay import check_trusted, find_frames
 from .replays import Replays, Task
 from .run_names import RUN, RunVerb
@@ -67,7 +67,7 @@ def prove(run: str, wanted: str | None, limit_s: float, *, trust: bool, as_json:
         frames = find_frames(trial)
         _recording(trial, frames, finding, _BEFORE)
         check_trusted(trial, trust=trust)
-        finding, proof = _prove_one_of(trial, frames, findings, limit_s, quiet=as_json)
+        finding, proof = _prove_one_of(trial, frames, findings, limit_s)
     if as_json:
         print_json({"run": trial.url, "finding": finding.to_dict(), "proof": proof.to_dict()})
     else:
@@ -98,7 +98,7 @@ def _find(trial: Trial, wanted: str | None) -> list[Finding]:
 
 
 def _prove_one_of(
-    trial: Trial, frames: list[Frame], findings: list[Finding], limit_s: float, *, quiet: bool
+    trial: Trial, frames: list[Frame], findings: list[Finding], limit_s: float
 ) -> tuple[Finding, Proof]:
     """Return the first finding whose cause is proved, with the proof; else the first finding.
 
@@ -116,7 +116,7 @@ def _prove_one_of(
                 break
             if before == _LONG_BEFORE and tried[-1][1].steps[:1] == (recording.first,):
                 break  # no more of it was recorded
-            proof = _prove(trial, frames, recording, finding, limit_s, quiet=quiet)
+            proof = _prove(trial, frames, recording, finding, limit_s)
             write_proof(trial.store, proof)
             tried.append((finding, proof))
             if proof.proved:
@@ -183,8 +183,6 @@ def _prove(
     recording: Recording,
     finding: Finding,
     limit_s: float,
-    *,
-    quiet: bool,
 ) -> Proof:
     forwards, snapshots = forwards_and_snapshots(frames)
     rates = find_learning_rates(trial, frames)
@@ -200,10 +198,10 @@ def _prove(
         levels=_levels(anomaly.records),
         num_evaluations=len(anomaly.evaluations),
     )
-    output = console(stderr=True)
+    output = progress_console()
 
     def show(tried: Tried) -> None:
-        if not quiet and output.is_terminal:
+        if output.is_terminal:
             output.print(f"  {tried.text}: {tried.outcome}", style="dim", markup=False)
 
     with Replays(task) as replays:

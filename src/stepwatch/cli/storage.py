@@ -34,7 +34,7 @@ from ..runtime.terminal import print_text
 from ..store import Store, open_store
 from ..store.local import local_path
 from ..trial import Trial
-from .console import SafeConsole, print_json, track_progress
+from .console import SafeConsole, print_json, track_progress, working
 from .run_names import RUN, RunVerb
 
 
@@ -251,7 +251,8 @@ def verify(run: str, *, as_json: bool) -> int:
     something is, 2 for an error.
     """
     store = open_store(run)
-    found = verify_run(store)
+    with working("reading all of it"):
+        found = verify_run(store)
     if as_json:
         facts = {"run": store.url, "files": found.num_files, "full_values": found.num_values}
         rest = {"full_values": found.num_unchecked, "files": found.unchecked_files}
