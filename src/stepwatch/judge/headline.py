@@ -288,10 +288,10 @@ def sentence(text: str) -> str:
     """Return a text with a capital letter, unless it begins with the name of a tensor.
 
     Example:
-        >>> sentence("loss is NaN from step 3"), sentence("w: 3 nan"), sentence("fc.bias is 0")
-        ('Loss is NaN from step 3', 'w: 3 nan', 'fc.bias is 0')
+        >>> sentence("warm-up takes most of it"), sentence("w: 3 nan"), sentence("fc.bias is 0")
+        ('Warm-up takes most of it', 'w: 3 nan', 'fc.bias is 0')
     """
-    first = text.partition(" ")[0]
+    first = text.partition(" ")[0].replace("-", "")
     return text[:1].upper() + text[1:] if first.isalpha() else text
 
 

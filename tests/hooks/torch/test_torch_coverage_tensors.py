@@ -283,6 +283,16 @@ class TestWhatIsMissing:
         assert ["capturing 2 of 2 parameters, 2 of 3 outputs (meta device: part)"] == seen.said
         assert_same({"output/part/0": X}, rows_of(seen)[0])
 
+    def test_a_parameter_without_values_ends_no_capturing(self, watched):
+        """Keras leaves such in a model of the torch backend, and optimizers are given them."""
+        model = returning(lambda x: x)
+        model.left = torch.nn.Parameter(torch.empty(3, device="meta"))
+        with watched() as seen:
+            fit(model, steps=2)
+
+        assert ["capturing 2 of 3 parameters (meta device: left), 3 of 3 outputs"] == seen.said
+        assert 2 == len(rows_of(seen))
+
     def test_a_loss_is_still_a_loss_beside_it(self, watched):
         """What cannot be read has no say in when steps end."""
         with watched() as seen:

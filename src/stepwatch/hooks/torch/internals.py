@@ -124,7 +124,8 @@ def isolated_compute(device_type: str) -> Iterator[None]:
         device_type: Where it is computed, such as ``cuda``.
     """
     with torch.no_grad(), _NoFunction(), _NoDispatch():
-        if not torch.is_autocast_enabled(device_type):
+        has_autocast = torch.amp.is_autocast_available(device_type)  # the device "meta" has none
+        if not (has_autocast and torch.is_autocast_enabled(device_type)):
             yield
             return
         with torch.autocast(device_type, enabled=False):
