@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .cli.in_script import init as init
     from .cli.in_script import log as log
     from .cli.in_script import save_config as save_config
+    from .cli.live_view import LiveView as LiveView
     from .config.profiler_config import ProfilerConfig as ProfilerConfig
     from .config.profiler_config import Range as Range
     from .hooks.torch import TorchHook as TorchHook
@@ -37,6 +38,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Collection": "model.collection",
     "Finding": "model.finding",
+    "LiveView": "cli.live_view",
     "LiveWatch": "judge.live",
     "Mode": "model.steps",
     "Profiler": "capture.profiling",
