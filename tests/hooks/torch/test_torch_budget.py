@@ -51,6 +51,23 @@ class TestThinSteps:
         for name in ("0.weight", "gradient/0.weight", "output/0", "loop/backwards", "batch/0"):
             assert [0, 1, 5, 10] == steps_of(seen, name), name
 
+    def test_a_loss_computed_inside_of_a_model_has_one_name_at_every_step(self, every_fifth):
+        """As in Transformers, whose models make a module of the loss each time."""
+
+        class Scored(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = mlp()
+
+            def forward(self, x):
+                return nn.MSELoss()(self.inner(x), Y)
+
+        with every_fifth() as seen:
+            losses = fit(Scored(), steps=12, loss=lambda loss, _: loss)
+
+        assert losses == seen.series("loss/MSELoss")
+        assert ["loss/MSELoss"] == seen.trial.tensor_names(collection="losses")
+
     def test_where_evaluations_begin_is_stored_of_every_step(self, every_fifth):
         """Two loaders of four batches each, after each training step."""
         data, model = TensorDataset(X), mlp()

@@ -136,6 +136,8 @@ def isolated_compute(device_type: str) -> Iterator[None]:
 # around another; both are in the frames that call the hook.
 
 _MODULE_FILE = torch.nn.modules.module.__file__
+# Where the losses of torch that are modules are defined, and how near they call its functions.
+_LOSSES_FILE, _MOST_FRAMES = torch.nn.modules.loss.__file__, 5
 
 
 def call_keywords() -> dict[str, object]:
@@ -150,6 +152,20 @@ def call_keywords() -> dict[str, object]:
             return found if isinstance(found, dict) else {}
         frame = frame.f_back
     return {}
+
+
+def calling_loss() -> torch.nn.Module | None:
+    """Return the module of torch that computes a loss by the function that was just wrapped.
+
+    Its hooks may be paused, as those of all modules inside of a model are.
+    """
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(_MOST_FRAMES):
+        frame = None if frame is None else frame.f_back
+        if frame is not None and frame.f_code.co_filename == _LOSSES_FILE:
+            module = frame.f_locals.get("self")
+            return module if isinstance(module, Loss) else None
+    return None
 
 
 def stepping_optimizers(optimizer: torch.optim.Optimizer) -> list[torch.optim.Optimizer]:

@@ -41,7 +41,7 @@ from .collectors.sources import Sources
 from .collectors.supervision import Supervision
 from .events import Detail, Events, HookGuard, LossCall, Subscriber
 from .graphs import Graphs
-from .internals import Loss, in_transform, loss_scale
+from .internals import Loss, calling_loss, in_transform, loss_scale
 from .models import (
     AccumulatedGradients,
     FirstGradients,
@@ -432,7 +432,10 @@ class Tracker(HookGuard):
 
     def _after_loss(self, name: str, value: object, inputs: tuple[Any, ...], keywords: Any) -> None:
         if self.loss_depth == 0:
-            self.after_any_loss(name, value, inputs, keywords)
+            thin = self.events.detail is not Detail.FULL
+            module = calling_loss() if thin and self.root is not None else None
+            name = name if module is None else type(module).__name__
+            self.after_any_loss(name, value, inputs, keywords, module)
 
     def _after_loss_module(self, module: Loss, given: Any, output: object) -> None:
         self.loss_depth = max(0, self.loss_depth - 1)

@@ -12,31 +12,24 @@ each of these models. Another one that runs then is not seen until its loss is c
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Container
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import torch
-from torch.nn.modules import loss as losses
 
 from ...capture.plan import STATISTICS, Plan
 from ...capture.recorder import Recorder
 from ...model.record import Layout, TensorInfo
 from ...model.steps import Mode
 from .events import Detail
-from .internals import Loss, has_compiled_graphs
+from .internals import Loss, calling_loss, has_compiled_graphs
 from .tensors import dtype_name
 
 if TYPE_CHECKING:
     from ...config.profiler_config import ProfilerConfig
     from .collectors.loop import Loop
     from .tracker import Tracker
-
-
-# Where the losses of torch that are modules are defined, and how near they call its functions.
-_LOSSES_FILE, _MOST_FRAMES = losses.__file__, 4
 
 
 class UsualSteps:
@@ -154,7 +147,7 @@ class UsualSteps:
         tracker = self._tracker
         if tracker.loss_depth:
             return
-        if self._is_alone and (module := _calling_loss()) is not None:
+        if (self._is_alone or self._runs) and (module := calling_loss()) is not None:
             name = type(module).__name__
         if self._observe(name, value):
             self._loss_since_backward = True
@@ -279,14 +272,3 @@ class UsualSteps:
         else:
             return
         tracker.resume_hooks()
-
-
-def _calling_loss() -> torch.nn.Module | None:
-    """Return the module of torch that computes a loss by the function that was just wrapped."""
-    frame: FrameType | None = sys._getframe(2)
-    for _ in range(_MOST_FRAMES):
-        frame = None if frame is None else frame.f_back
-        if frame is not None and frame.f_code.co_filename == _LOSSES_FILE:
-            module = frame.f_locals.get("self")
-            return module if isinstance(module, Loss) else None
-    return None
