@@ -247,9 +247,11 @@ def consequence_lines(chain: Chain) -> list[str]:
     Example:
         >>> from stepwatch.judge.root_cause import Consequence
         >>> spikes = [Finding("loss_spike", step, "loss/L", "") for step in (7, 9)]
+        >>> overfit = [Finding("overfit", 8, name, "") for name in ("loss/L", "loss/M")]
         >>> cause = Finding("stale_gradients", 5, "", "")
-        >>> consequence_lines(Chain(cause, tuple(Consequence(spike, False) for spike in spikes)))
-        ['may follow from it: loss spike (2 times, steps 7 to 9)']
+        >>> later = tuple(Consequence(one, False) for one in (*spikes, *overfit))
+        >>> consequence_lines(Chain(cause, later))
+        ['may follow from it: loss spike (2 times, steps 7 to 9), overfitting (step 8)']
     """
     lines = []
     for certain, how in ((True, "follows from it"), (False, "may follow from it")):
@@ -332,6 +334,6 @@ def _condition(finding: Finding) -> tuple[str, ...]:
 
 
 def _counted(title: str, steps: Sequence[int]) -> str:
-    if len(steps) == 1:
+    if len(set(steps)) == 1:  # of several tensors at one step
         return f"{title} (step {steps[0]})"
     return f"{title} ({len(steps)} times, steps {min(steps)} to {max(steps)})"
