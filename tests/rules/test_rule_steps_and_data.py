@@ -18,7 +18,7 @@ from tests.support.rules.made_steps import full_step, judged
 from tests.support.rules.rule_records import info, record, row_of, step_of
 from tests.support.rules.rule_runs import assert_live_is_replay, judge
 from tests.support.rules.scenarios import first_of_each_rule
-from tests.support.rules.step_programs import STEPS
+from tests.support.rules.step_programs import STEPS, clips_by_hand
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -45,6 +45,14 @@ def test_a_fault_is_found_and_its_twin_is_not(scenario, tmp_path):
         statuses[0].details,
     )
     assert_live_is_replay(tmp_path / "run", scenario.rule, found, statuses)
+
+
+def test_clipping_before_an_update_by_hand_is_not_judged(tmp_path):
+    """Nobody sees which gradients a script uses itself: those after ``backward()`` say nothing."""
+    found, statuses = judge(clips_by_hand, "gradient_clipping", tmp_path / "run")
+
+    assert ([], "NotEvaluated") == (found, statuses[0].status)
+    assert_live_is_replay(tmp_path / "run", "gradient_clipping", found, statuses)
 
 
 class TestLeastChange:

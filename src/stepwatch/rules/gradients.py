@@ -294,6 +294,8 @@ class GradientClipping(Rule):
     What clipping leaves is what the optimizer must get. ``late``: it had what clipping finds
     only then. ``scaled``: it got what clipping left divided by the loss
     scale, so that the limit was held against gradients that many times as large as they are.
+    Where a script updates the parameters itself, gradients are those that ``backward()`` left, and
+    which it uses is not known.
     """
 
     name = "gradient_clipping"
@@ -302,7 +304,7 @@ class GradientClipping(Rule):
     per_model = True
     sign = "scale"
     view = EvidenceView("gradients", "l2")
-    lacks = NotApplicable("no gradients were clipped")
+    lacks = NotApplicable("no gradients were clipped that an optimizer uses")
 
     consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=1)
 
@@ -312,6 +314,8 @@ class GradientClipping(Rule):
     def check(self, step: StepView) -> Findings:
         for group in step.groups("gradients"):
             worker = group.record.worker
+            if _is_updated_by_hand(group.record.layout):
+                continue
             used = global_norm(group.record.statistics[group.rows])
             last, self._used[worker] = self._used.get(worker, math.nan), used
             before, after = (
@@ -351,6 +355,12 @@ _MESSAGES = {
         "call scaler.unscale_(optimizer) before clipping",
     ),
 }
+
+
+def _is_updated_by_hand(layout: Layout) -> bool:
+    """Return whether weights were seen, and no optimizer holds any of them."""
+    weights = [layout.tensors[row] for row in layout.rows_of.get("weights", ())]
+    return bool(weights) and all(one.optimizer_groups == 0 for one in weights)
 
 
 def _is(norm: float, other: float) -> bool:

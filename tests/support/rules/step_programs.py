@@ -182,6 +182,24 @@ def logic(steps=180):
             model.train()
 
 
+@torch.no_grad()
+def _step_by_hand(model: nn.Module, rate: float) -> None:
+    for parameter in model.parameters():
+        parameter.add_(parameter.grad, alpha=-rate)
+        parameter.grad = None
+
+
+def clips_by_hand(steps: int = 15) -> None:
+    """Train with clipping, and no optimizer: the script updates the parameters itself."""
+    torch.manual_seed(0)
+    x, y = points()
+    model = _network(normalized=False, activation=nn.ReLU)
+    for inputs, labels in batches(x, y, steps):
+        F.cross_entropy(model(inputs), labels).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        _step_by_hand(model, 0.1)
+
+
 def clips(late: bool = False, scaler: bool = False, unscales: bool = True, steps: int = 15) -> None:
     """Train with clipping, before the optimizer's step or after it, of gradients scaled or not."""
     torch.manual_seed(0)
