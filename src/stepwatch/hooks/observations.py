@@ -589,6 +589,50 @@ def _reciprocal(pairs: npt.NDArray[Any]) -> float:
     return float(there.mean()) if len(there) >= _LEAST_EDGES else 0.0
 
 
+#: Of fewer graphs in a batch it is not said that their edges were put together without an offset.
+_LEAST_GRAPHS = 4
+
+
+def are_graphs(owners: npt.NDArray[np.generic]) -> bool:
+    """Return whether whole numbers say to which of several graphs of a batch each node belongs.
+
+    Args:
+        owners: Shape ``[nodes]``.
+
+    Example:
+        >>> are_graphs(np.repeat([0, 1, 2, 3], 5)), are_graphs(np.repeat([2, 0, 1, 3], 5))
+        (True, False)
+    """
+    if owners.ndim != 1 or not owners.size or owners[0] != 0 or owners[-1] + 1 < _LEAST_GRAPHS:
+        return False
+    steps = np.diff(owners)
+    return bool(((steps == 0) | (steps == 1)).all())
+
+
+def lack_offset(edges: npt.NDArray[np.generic], owners: npt.NDArray[np.generic]) -> bool:
+    """Return whether the edges of a batch of graphs count nodes from 0 in each of them.
+
+    No end then lies beyond what the largest graph has, and all but the first graphs of the batch
+    are without edges. Loops, which are often added to the batch as a whole, do not count.
+
+    Args:
+        edges: Whole numbers of nodes, shape ``[2, edges]``.
+        owners: The graph of each node, as ``are_graphs`` knows them, shape ``[nodes]``.
+
+    Example:
+        >>> path = np.array([np.arange(9), np.arange(1, 10)])
+        >>> apart, owners = [path + 10 * graph for graph in range(8)], np.repeat(np.arange(8), 10)
+        >>> lack_offset(np.hstack([path] * 8), owners), lack_offset(np.hstack(apart), owners)
+        (True, False)
+    """
+    sizes = np.bincount(owners)
+    largest = int(sizes.max())
+    proper = edges[:, edges[0] != edges[1]]
+    if proper.shape[1] < _LEAST_EDGES or 2 * largest > len(owners):
+        return False
+    return int(proper.max()) < largest
+
+
 def padded_share(tokens: npt.NDArray[np.generic]) -> float:
     """Return how much of the median row is one token at its end, 0 if rows end otherwise.
 

@@ -184,6 +184,7 @@ TITLES: Mapping[str, str] = {
     "setup:metric": "metric does not fit the labels",
     "setup:momentum": "momentum of batch normalization",
     "setup:monitor": "callback takes worse for better",
+    "setup:no_offset": "edges of all graphs are in the first",
     "setup:not_cumulative": "noise of one step, not of all until then",
     "setup:one_unit": "softmax is taken over one unit",
     "setup:other_ids": "embedding is looked up by ids of another",

@@ -118,6 +118,12 @@ _LAYERS = {
         "transpose the list, edge_index = torch.tensor(edges).t().contiguous(), in place of"
         " view(2, -1) or reshape(2, -1)",
     ),
+    "no_offset": (
+        "the graphs of a batch were put together without counting on: the edges of each count its"
+        " nodes from 0, so all end in the nodes of the first graphs, and the others have no edges",
+        "add to the edge_index of each graph how many nodes the graphs before it have, as"
+        " torch_geometric.data.Batch.from_data_list and its DataLoader do",
+    ),
     "sees_next": (
         "each position is given what comes after it, and the targets are the next tokens: what is"
         " to be predicted is among what it is given",
@@ -138,6 +144,9 @@ _LAYERS = {
         " at what a label of 1 means to the loss and to what makes the pairs",
     ),
 }
+
+#: Of what these are said of several steps were looked at before.
+_LOOKED_AT_BEFORE = ("turned", "no_offset")
 
 #: What was taken in place of something else, by both names.
 _CONFUSED = {
@@ -168,7 +177,8 @@ class Setup(Rule):
     a softmax is taken over the batch. ``padding_only``: attention is given a mask that leaves
     padding and hides all else. ``pads_tokens``: the id of padding is that of a token as well.
     ``one_unit``: a softmax of Keras is taken over one unit. ``torn_edges``: edges of a graph are a
-    list of pairs that was reshaped and not transposed. ``across``: a recurrent layer reads text
+    list of pairs that was reshaped and not transposed. ``no_offset``: edges of several graphs are
+    put into a batch as if each were alone. ``across``: a recurrent layer reads text
     across the samples. ``sees_next``: a Keras model of next tokens has layers that look ahead.
     ``momentum``: batch normalization takes nothing, or nearly all, of each batch into its running
     statistics, or so little that they are not there when training ends. ``class_weights``: the
@@ -211,6 +221,7 @@ class Setup(Rule):
         "constrained*": "setup",
         "recoded*": "data",
         "torn_edges*": "data",
+        "no_offset*": "data",
         "across*": "data",
         "other_range*": "data",
         "turned*": "loss_input",
@@ -306,8 +317,7 @@ class Setup(Rule):
             prefix = f"{_PREFIX}{condition}/"
             for group in prefixed(step, "setup", prefix):
                 names = [name.removeprefix(prefix) for name in group.names]
-                # Of pairs many steps were looked at before.
-                looks = 1 if condition == "turned" else self.looks
+                looks = 1 if condition in _LOOKED_AT_BEFORE else self.looks
                 if self.persists((condition, group.record.worker), True, looks):
                     yield self.finding(
                         step,

@@ -425,6 +425,56 @@ def connects(arrange, *, both_ways=True):
     _train(Graph(arrange(pairs)), steps=40, data=data, size=100)
 
 
+class GraphClassifier(nn.Module):
+    """Adds up the nodes of each graph of a batch; may count the nodes before a graph itself."""
+
+    def __init__(self, *, counts=False, is_one=False):
+        super().__init__()
+        self.first, self.second = Neighbours(16), nn.Linear(16, 2)
+        self.counts, self.is_one = counts, is_one
+
+    def forward(self, batch):
+        x, edges, graph = batch["x"], batch["edge_index"], batch["batch"]
+        if self.counts:
+            before = torch.bincount(graph).cumsum(0).roll(1).index_fill(0, torch.tensor(0), 0)
+            edges = edges + before[batch["edge_graph"]]
+        if self.is_one:
+            nodes = x.view(int(graph[-1]) + 1, -1, 8).transpose(0, 1).flatten(1)
+            neighbours = torch.zeros_like(nodes).index_add(0, edges[1], nodes[edges[0]])
+            h = self.first.fc((nodes + neighbours).view(-1, len(x) // len(nodes), 8))
+            return self.second(h.relu().mean(0))
+        h = torch.relu(self.first(x, edges))
+        return self.second(torch.zeros(int(graph[-1]) + 1, 16).index_add(0, graph, h))
+
+
+def classifies_graphs(*, offset, loops=False, same=False, **options):
+    """Train on batches of paths, of which some are closed."""
+    torch.manual_seed(0)
+    model = GraphClassifier(**options)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(30):
+        sizes = torch.full((16,), 10) if same else torch.randint(6, 14, (16,))
+        labels = torch.randint(0, 2, (16,))
+        graph = torch.repeat_interleave(torch.arange(16), sizes)
+        before = sizes.cumsum(0) - sizes
+        edges, of_graph = [], []
+        for number, (size, label) in enumerate(zip(sizes, labels, strict=True)):
+            path = torch.stack([torch.arange(int(size)), torch.arange(int(size)).roll(-1)])
+            path = path[:, : int(size) - 1 + int(label and not same)]
+            edges += [torch.cat([path, path.flip(0)], 1) + (before[number] if offset else 0)]
+            of_graph += [torch.full((edges[-1].shape[1],), number)]
+            if options.get("is_one"):
+                break
+        edge_index = torch.cat(edges, 1)
+        if loops:
+            edge_index = torch.cat([edge_index, torch.arange(len(graph)).expand(2, -1)], 1)
+        optimizer.zero_grad()
+        given = {"x": torch.randn(len(graph), 8), "edge_index": edge_index, "batch": graph}
+        given["edge_graph"] = torch.cat(of_graph)
+        F.cross_entropy(model(given), labels).backward()
+        optimizer.step()
+
+
 class Residual(nn.Module):
     """Adds a linear branch to what it is given."""
 
@@ -653,6 +703,14 @@ CASES = {
     "edges that were reshaped": Case(partial(connects, lambda one: one.view(2, -1)), "torn_edges"),
     "edges that were transposed": Case(partial(connects, lambda one: one.T)),
     "edges that go one way": Case(partial(connects, lambda one: one.T, both_ways=False)),
+    "graphs that all count from 0": Case(partial(classifies_graphs, offset=False), "no_offset"),
+    "the same with loops": Case(partial(classifies_graphs, offset=False, loops=True), "no_offset"),
+    "the same of one size": Case(partial(classifies_graphs, offset=False, same=True), "no_offset"),
+    "graphs that count on": Case(partial(classifies_graphs, offset=True)),
+    "graphs whose model counts on": Case(partial(classifies_graphs, offset=False, counts=True)),
+    "one graph for all samples": Case(
+        partial(classifies_graphs, offset=False, same=True, is_one=True)
+    ),
     "tokens with ids of their own": Case(partial(numbers_tokens, 1)),
     "padding within a few rows": Case(partial(numbers_tokens, 1, one_gap=True)),
     "a mask that hides padding": Case(partial(pads, lambda one: one == 0)),

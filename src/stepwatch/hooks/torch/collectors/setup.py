@@ -13,17 +13,25 @@ import re
 import sys
 import sysconfig
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from typing import NamedTuple, TypeGuard
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
-from ...observations import are_torn, follow_across, padded_share, pads_tokens
+from ...observations import (
+    are_graphs,
+    are_torn,
+    follow_across,
+    lack_offset,
+    padded_share,
+    pads_tokens,
+)
 from ..autograd import (
     Edge,
     Product,
@@ -56,6 +64,8 @@ _MOST_RECURRENT = 16
 _MOST_GRAPHS = 4
 # Of more ends edges are not looked at.
 _MOST_ENDS = 1 << 20
+# So many batches of graphs are looked at; of fewer nothing is said.
+_MOST_BATCHES, _LEAST_BATCHES = 8, 2
 # Who writes so has it in mind that weights are shared.
 _SHARED = re.compile(
     r"\bshar(e|ed|es|ing)\b|_shar|shared?_|\bti(e|es|ed|ing)\b|_tied?|tied?_|recur|recycl|unroll"
@@ -110,6 +120,74 @@ def _are_edges(given: object) -> TypeGuard[torch.Tensor]:
     return given.dim() == 2 and given.shape[0] == 2 and given.numel() <= _MOST_ENDS
 
 
+class GraphBatches:
+    """Whether edges of several graphs were put into a batch as if each were alone.
+
+    Judged are the edges that layers are given within a module that is given the graph of each node:
+    a model may add the offsets itself.
+    """
+
+    def __init__(self) -> None:
+        # The edges of layers in this step, by how many nodes they are given: those of the first.
+        self._edges: dict[int, tuple[str, torch.Tensor]] = {}
+        # Layers that are given one graph for all samples.
+        self._has_one_graph = False
+        self._num_looked = self._num_lacking = 0
+        self._name = ""
+
+    @property
+    def is_known(self) -> bool:
+        return self._num_looked >= _MOST_BATCHES
+
+    @property
+    def found(self) -> str:
+        """The layer whose edges lack the offset in all batches that were looked at, or nothing."""
+        lacks = self._num_looked == self._num_lacking >= _LEAST_BATCHES
+        return self._name if lacks else ""
+
+    def returned(self, name: str, inputs: tuple[object, ...], keywords: dict[str, object]) -> None:
+        """A module returned: note its edges, or judge those of the layers inside of it."""
+        if self.is_known or self._has_one_graph:
+            return
+        given = {**dict(enumerate(inputs)), **keywords}
+        edges = next((one for key in (1, "edge_index") if _are_edges(one := given.get(key))), None)
+        nodes = next((given[key] for key in (0, "x") if key in given), None)
+        num_nodes = len(nodes) if type(nodes) is torch.Tensor and nodes.dim() else 0
+        if (owners := self._owners(given.values(), {*self._edges, num_nodes})) is not None:
+            layer, noted = self._edges.pop(len(owners), ("", None))
+            if noted is not None:
+                self._num_looked += 1
+                self._num_lacking += lack_offset(to_numpy(noted), owners)
+                self._name = layer
+        elif edges is not None and type(nodes) is torch.Tensor:
+            self._has_one_graph |= nodes.dim() != 2
+            self._edges.setdefault(num_nodes, (name, edges))
+
+    def _owners(self, given: Iterable[object], lengths: Set[int]) -> npt.NDArray[np.generic] | None:
+        """Return the graph of each node that a module is given, of so many nodes."""
+        for one in given:
+            for value in (one, _attribute(one, "batch")):
+                if type(value) is not torch.Tensor or value.dtype is not torch.int64:
+                    continue
+                if value.dim() == 1 and value.is_cpu and len(value) in lengths:
+                    owners = to_numpy(value)
+                    if are_graphs(owners):
+                        return owners
+        return None
+
+    def forget(self) -> None:
+        """A step ends."""
+        self._edges.clear()
+
+
+def _attribute(value: object, name: str) -> object:
+    """Return what a mapping, or a batch of PyTorch Geometric, has under a name."""
+    if isinstance(value, Mapping):
+        return value.get(name)
+    is_of_geometric = type(value).__module__.startswith("torch_geometric.")
+    return getattr(value, name, None) if is_of_geometric else None
+
+
 class Setup:
     """Observes it in the collection ``setup``, of models that train."""
 
@@ -134,6 +212,7 @@ class Setup:
         self._num_padded = 0
         # How many edges were looked at that layers of graphs are given.
         self._num_graphs_given = 0
+        self._batches = GraphBatches()
         # What recurrent layers returned since gradients were computed, and of how many in all.
         self._sequences: list[_Sequence] = []
         self._num_sequences = 0
@@ -220,7 +299,11 @@ class Setup:
     def listens(self, step: OpenStep) -> bool:
         """Return whether masks and recurrent layers are compared with tokens at a step."""
         is_wanted = step.mode is Mode.TRAIN and step.wants(COLLECTION)
-        is_known = self._num_masks >= _MOST_MASKS and self._num_sequences >= _MOST_RECURRENT
+        is_known = (
+            self._num_masks >= _MOST_MASKS
+            and self._num_sequences >= _MOST_RECURRENT
+            and self._batches.is_known
+        )
         return is_wanted and not is_known
 
     def returned(
@@ -245,6 +328,8 @@ class Setup:
             with isolated_compute("cpu"):
                 if are_torn(to_numpy(edges[0])):
                     self._in_masks[f"setup/torn_edges/{name}"] = 1.0
+        with isolated_compute("cpu"):
+            self._batches.returned(name, inputs, keywords)
         if not self._embedded:
             return
         if isinstance(module, torch.nn.RNNBase) and inputs:
@@ -304,7 +389,10 @@ class Setup:
         numbers = self._numbers | self._in_graphs | self._in_masks | self._in_sequences
         self._numbers, self._right = {}, set()
         self._embedded.clear()
+        self._batches.forget()
         self._sequences = []
+        if layer := self._batches.found:
+            numbers[f"setup/no_offset/{layer}"] = 1.0
         if numbers and step.wants(COLLECTION):
             self._observer.numbers(step, numbers, COLLECTION)
 
