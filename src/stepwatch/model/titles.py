@@ -138,6 +138,7 @@ TITLES: Mapping[str, str] = {
     "replica_divergence:clipped_by_part": "gradients are clipped by the norm of a shard",
     "replica_divergence:never_equal": "replicas were never equal",
     "replica_divergence:same_data": "all workers get the same batches",
+    "replica_divergence:discarded": "averaged gradients are not used",
     "replica_divergence:unaveraged": "gradients are not averaged over workers",
     "replica_divergence:unregistered": "parameters are unknown to the distributed wrapper",
     "resume": "resumed training differs",

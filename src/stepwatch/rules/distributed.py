@@ -73,6 +73,12 @@ _NOT_AVERAGED = {
         "wrap the model once it is complete and all that is to be trained requires gradients, and"
         " anew after each change",
     ),
+    "discarded": (
+        "the script sums tensors of the shapes of the gradients over the workers between backward()"
+        " and the optimizer's step, and the optimizer does not use what comes of it",
+        "write the mean back: dist.all_reduce(p.grad) and p.grad /= world_size, or"
+        " p.grad.copy_(mean) where a copy was summed, as p.grad / world_size is one",
+    ),
 }
 
 
@@ -89,7 +95,9 @@ class ReplicaDivergence(Rule):
     ``unaveraged``: gradients differ, and the ``forward()`` of ``DistributedDataParallel``, without
     which it averages none, was not called. ``unregistered``: gradients differ of parameters which
     that wrapper does not know, as they came into the model, or were unfrozen, once it was made.
-    ``clipped_by_part``: gradients of which each worker holds a part are clipped by its norm.
+    ``discarded``: the script averages copies of the gradients, and those that the optimizer uses
+    differ. ``clipped_by_part``: gradients of which each worker holds a part are clipped by the norm
+    of that part.
     ``diverged``: parameters that were the same and no longer are. ``never_equal``: none was ever
     the same. Where some are and others never were, those are parts of one model.
     ``same_data``: replicas that are the same are given the same, changing batches.
@@ -109,12 +117,14 @@ class ReplicaDivergence(Rule):
     sign: ClassVar[Mapping[str, str]] = {
         "unaveraged": "unsynced",
         "unregistered": "unsynced",
+        "discarded": "unsynced",
         "clipped_by_part": "scale",
         "*": "replicas",
     }
     view: ClassVar[Mapping[str, EvidenceView]] = {
         "clipped_by_part": EvidenceView("gradients", "l2"),
         "unaveraged*": EvidenceView("gradients", "l2"),
+        "discarded": EvidenceView("gradients", "l2"),
         "*": EvidenceView("weights"),
     }
 
@@ -148,7 +158,7 @@ class ReplicaDivergence(Rule):
             self._compared += 1
             gradients = self._compare(step, "gradients")
             averaging = _Averaging.of(step)
-            yield from self._evaluate_averaging(step, gradients, averaging)
+            yield from self._evaluate_averaging(step, weights, gradients, averaging)
             yield from self._evaluate_weights(step, weights, gradients, averaging)
         yield from self._evaluate_data(step, agree=bool(weights.names) and not weights.apart)
 
@@ -190,23 +200,29 @@ class ReplicaDivergence(Rule):
         return self._known[key]
 
     def _evaluate_averaging(
-        self, step: StepView, gradients: _Comparison, averaging: _Averaging
+        self,
+        step: StepView,
+        weights: _Comparison,
+        gradients: _Comparison,
+        averaging: _Averaging,
     ) -> Findings:
-        """Judge what ``DistributedDataParallel`` did with gradients that differ."""
+        """Judge what ``DistributedDataParallel``, or the script, did with gradients that differ."""
         apart = gradients.differing
-        for condition, holds in (
-            ("unaveraged", averaging.unaveraged),
-            ("unregistered", averaging.unregistered),
+        # What is summed may be something else where some agree, or replicas agree from time to time
+        discards = len(apart) == len(gradients.names) <= averaging.summed and not self._most_apart
+        for condition, holds, needed in (
+            ("unaveraged", averaging.unaveraged, self.if_certain),
+            ("unregistered", averaging.unregistered, self.if_certain),
+            ("discarded", discards and bool(weights.apart), self.consecutive),
         ):
-            if not self.persists(condition, holds and bool(apart), self.if_certain):
+            if not self.persists(condition, holds and bool(apart), needed):
                 continue
             why, remedy = _NOT_AVERAGED[condition]
             yield self.finding(
                 step,
                 apart[0],
                 f"{why}; {len(apart)} of {len(gradients.names)} gradients ({listed(apart)}) differ"
-                f" between {len(step.workers)} workers, "
-                f"{in_a_row(self.if_certain, 'TRAIN step')} up"
+                f" between {len(step.workers)} workers, {in_a_row(needed, 'TRAIN step')} up"
                 f" to step {step.train_step}",
                 worker="",
                 value=float(len(apart)),
@@ -447,32 +463,37 @@ class _Comparison:
         return bool(names) and names.isdisjoint(self.apart)
 
 
-_COUNTS = tuple(
-    f"loop/{kind}_gradients" for kind in ("averaged", "unaveraged", "unregistered", "local")
+_COUNTS = (
+    *(f"loop/{kind}_gradients" for kind in ("averaged", "unaveraged", "unregistered", "local")),
+    "loop/all_reduced",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Averaging:
-    """What the wrappers of models did with the gradients of a step, in the words of all workers.
+    """What was done to average the gradients of a step, in the words of all workers.
+
+    By the wrappers of models, but for the last.
 
     Args:
         all_averaged: They averaged all gradients of their models, so that these are the same.
         unaveraged: They averaged none of some model, of which there are gradients.
         unregistered: There are gradients of parameters that they do not know.
         local: Gradients are not averaged, or otherwise, on purpose.
+        summed: Of how many gradients each worker summed a tensor of the same shape.
     """
 
     all_averaged: bool
     unaveraged: bool
     unregistered: bool
     local: bool
+    summed: float
 
     @classmethod
     def of(cls, step: StepView) -> _Averaging:
         """Return what the workers of a step said."""
         counts = np.array([step.scalars(_COUNTS, worker) for worker in step.workers])
-        averaged, unaveraged, unregistered, local = np.nan_to_num(counts).T
+        averaged, unaveraged, unregistered, local, summed = np.nan_to_num(counts).T
         is_local = bool((local > 0).any())
         is_odd = (unaveraged > 0) | (unregistered > 0) | (local > 0)
         return cls(
@@ -481,6 +502,7 @@ class _Averaging:
             unregistered=bool((unregistered > 0).all() and not (unaveraged > 0).any())
             and not is_local,
             local=is_local,
+            summed=float(summed.min()),
         )
 
 

@@ -29,6 +29,9 @@ HEALTHY = (
     "local_sgd_in_wrapper",
     "post_local_sgd",
     "by_hand",
+    "by_hand_at_once",
+    "parameters_by_hand",
+    "losses_by_hand",
     "by_hand_in_wrapper",
     "evaluated",
     "two_models",
@@ -47,6 +50,8 @@ FAULTY = (
     "unfrozen",
     "skipped",
     "never_wrapped",
+    "discarded",
+    "discarded_at_once",
     "added_to_parts",
     "clipped_with_own_norm",
     "clipped_by_own_hand",
@@ -144,6 +149,15 @@ class TestReplicasThatTrainAlone:
 
         assert ("unregistered", 1) == (chain.cause.condition, chain.cause.step)
         assert parameters == [*chain.cause.evidence["parameters"]]
+
+    @pytest.mark.parametrize("name", ["discarded", "discarded_at_once"])
+    def test_means_of_copies_that_nobody_uses_are_named(self, findings, name):
+        """Of each gradient, or of all in one tensor; that replicas part follows from it."""
+        (chain,) = chains(findings(name))
+
+        assert ("discarded", 5, "error") == (
+            *(chain.cause.condition, chain.cause.step, chain.cause.severity),
+        )
 
     def test_a_step_that_one_leaves_out_is_found_at_the_second_step_after_it(self, findings):
         """Gradients are averaged, so there is no innocent reason to differ."""

@@ -15,6 +15,7 @@ failure of ours into training:
 - ``zero_grad`` (); ``scheduler_step`` (scheduler, is_new); ``loader_wait`` (seconds);
 - ``wrapped`` (wrapper): a ``DistributedDataParallel`` was made; ``reducer_prepared`` (reducer):
   it will average the gradients of the next backward pass;
+- ``all_reduced`` (tensor): the script asked for its sum, mean or the like over the processes;
 - ``module_registered`` (owner, name, part), ``optimizer_made`` (optimizer): a model is being put
   together;
 - ``norm_clipped`` (max_norm, norm before); ``before_value_clipping`` (parameters),

@@ -261,6 +261,11 @@ def clipping_by_value() -> FunctionType | None:
     return _unwrapped(torch.nn.utils.clip_grad.clip_grad_value_)
 
 
+def summing() -> FunctionType | None:
+    """Return ``all_reduce`` inside of what logs its failures; ``None`` without processes."""
+    return _unwrapped(getattr(torch.distributed, "all_reduce", None))
+
+
 _NO_CLIPPING = "clipped gradients are not observed"
 
 

@@ -41,6 +41,7 @@ from .internals import (
     replace_code,
     scheduler_step_name,
     script_as,
+    summing,
 )
 
 #: The metric that a schedule is told is saved as ``metric/PLATEAU/MODE``.
@@ -130,6 +131,7 @@ class Patches:
             self._wrap(iterator, "__next__", loader_wrapper(emit("loader_wait"), drawn))
             if hasattr(iterator, "_next_index"):
                 self._wrap(iterator, "_next_index", _sampler_wrapper(drawn_ahead))
+        self._enter(summing(), _summing_wrapper(emit("all_reduced")))
         self._wrap(DistributedDataParallel, "__init__", _first_argument_wrapper(emit("wrapped")))
         made = _first_argument_wrapper(emit("optimizer_made"))
         self._wrap(torch.optim.Optimizer, "__init__", made)
@@ -291,6 +293,19 @@ def _value_clipping_wrapper(before: Emit, after: Emit) -> Wrapper:
             return result
 
         return clip_grad_value_
+
+    return make
+
+
+def _summing_wrapper(emit: Emit) -> Wrapper:
+    def make(original: Any) -> Any:
+        def all_reduce(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(tensor, *args, **kwargs)
+            if not torch.compiler.is_compiling():
+                emit(tensor)
+            return result
+
+        return all_reduce
 
     return make
 

@@ -200,6 +200,7 @@ class Tracker(HookGuard):
             ("loader_wait", loop.waited),
             ("wrapped", averaging.wrapped),
             ("reducer_prepared", averaging.prepared),
+            ("all_reduced", averaging.summed),
             ("differentiated", derivatives.taken),
             ("norm_clipped", clipping.norm_clipped),
             ("before_value_clipping", clipping.before_value_clipping),
@@ -302,6 +303,7 @@ class Tracker(HookGuard):
         """Let it be known what becomes of gradients: there is a wrapper that averages them."""
         for event, subscriber in (
             ("module_begins", averaging.enter),
+            ("backward_ends", averaging.after_backward),
             ("update_begins", averaging.before_update),
             ("update_ends", averaging.after_update),
             ("step_ends", averaging.complete),

@@ -181,6 +181,39 @@ def by_hand():
     fit(model, before=lambda _: average([p.grad for p in model.parameters()]))
 
 
+def by_hand_at_once():
+    """The same with all of them in one tensor."""
+    model = Net()
+
+    def before(_):
+        gradients = [p.grad for p in model.parameters()]
+        flat = torch.cat([one.flatten() for one in gradients])
+        average([flat])
+        sizes = [one.numel() for one in gradients]
+        for gradient, mean in zip(gradients, flat.split(sizes), strict=True):
+            gradient.copy_(mean.view_as(gradient))
+
+    fit(model, before=before)
+
+
+def parameters_by_hand():
+    """Parameters are averaged before each update, which each process does by its own gradients."""
+    model = Net()
+    fit(model, before=lambda _: average([p.data for p in model.parameters()]))
+
+
+def losses_by_hand():
+    """Local SGD whose processes tell each other losses and norms."""
+    model = Net()
+
+    def before(step):
+        average([p.grad.norm() for p in model.parameters()])
+        if step % 8 == 7:
+            average([p.data for p in model.parameters()])
+
+    fit(model, steps=40, before=before)
+
+
 def by_hand_in_wrapper():
     """The wrapper makes the replicas the same, and the script averages gradients."""
     model = Wrapper(Net())
@@ -317,6 +350,20 @@ def skipped():
 
 def never_wrapped():
     fit(Net(), steps=60)
+
+
+def discarded():
+    """What is averaged is a copy, and is thrown away."""
+    model = Net()
+    fit(model, before=lambda _: average([p.grad / 1 for p in model.parameters()]))
+
+
+def discarded_at_once():
+    """The same of all in one tensor."""
+    model = Net()
+    fit(
+        model, before=lambda _: average([torch.cat([p.grad.flatten() for p in model.parameters()])])
+    )
 
 
 # Gradients in parts

@@ -4,6 +4,9 @@ It averages the gradients of those parameters that it found when it was made, an
 backward pass for which its own ``forward()`` prepared its reducer. To call the model inside of it,
 or to put a parameter into that model later, raises no error: the process then trains alone.
 
+A script may also average by itself, by ``all_reduce``. What it sums between ``backward()`` and the
+optimizer's step, of the shapes of the gradients, is taken for these, or for copies of them.
+
 The reducer is asked by a wrapper around ``prepare_for_backward``, through which everybody goes who
 has gradients averaged, also trainers that do not call ``forward()``. Nothing is put into the model.
 """
@@ -11,7 +14,8 @@ has gradients averaged, also trainers that do not call ``forward()``. Nothing is
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import ReferenceType, WeakKeyDictionary, ref
@@ -98,7 +102,8 @@ class GradientAveraging:
     ``averaged_gradients``; ``unaveraged_gradients``, for which the reducer was not prepared;
     ``unregistered_gradients`` of parameters that the wrapper does not know;
     ``local_gradients``, which are kept apart on purpose, as far as can be seen: within
-    ``no_sync``, with a communication hook, or in a group that is not all processes.
+    ``no_sync``, with a communication hook, or in a group that is not all processes. And, without a
+    wrapper, ``all_reduced``: of so many gradients the script summed a tensor of the same shape.
 
     Args:
         parameters: Who holds which parameters.
@@ -119,6 +124,8 @@ class GradientAveraging:
             torch.optim.Optimizer, tuple[list[TrackedParameter], list[_Held]]
         ] = WeakKeyDictionary()
         self._numbers: dict[str, float] = {}
+        # The shapes of what the script summed since gradients were computed.
+        self._summed: Counter[tuple[int, ...]] = Counter()
 
     def scan(self) -> None:
         """Find wrappers that were made before anybody listened."""
@@ -137,9 +144,7 @@ class GradientAveraging:
         size = _size(wrapper)
         if reducer is None or size < 2:  # somebody else averages for it, or nobody has to
             return
-        if not self._has_begun:
-            self._has_begun = True
-            self._begin()
+        self._begin_once()
         self._replicas = [one for one in self._replicas if one.may_be_trained()]
         averaged = {
             id(parameter): ref(parameter)
@@ -151,6 +156,21 @@ class GradientAveraging:
         self._replicas.append(replica)
         self._by_wrapper[id(wrapper)] = self._by_reducer[id(reducer)] = replica
         self._held.clear()
+
+    def _begin_once(self) -> None:
+        if not self._has_begun:
+            self._has_begun = True
+            self._begin()
+
+    def summed(self, tensor: object) -> None:
+        """The script asked for the sum of a tensor over the processes."""
+        self._begin_once()
+        if isinstance(tensor, torch.Tensor):
+            self._summed[tuple(tensor.shape)] += 1
+
+    def after_backward(self) -> None:
+        """Gradients were computed; what is summed from here on may be these."""
+        self._summed.clear()
 
     def prepared(self, reducer: object) -> None:
         """A reducer was prepared to average the gradients of the next backward pass."""
@@ -167,13 +187,24 @@ class GradientAveraging:
 
     def before_update(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer is about to use gradients."""
-        if not self._replicas or not is_one_of_several() or not step.wants(_COLLECTION):
+        summed, self._summed = self._summed, Counter()
+        if not is_one_of_several() or not step.wants(_COLLECTION):
+            return
+        if not self._replicas:
+            self._add(f"{_COLLECTION}/all_reduced", _num_covered(summed, self._used_by(optimizer)))
             return
         for held in self._held_by(optimizer):
             found = sum(1 for parameter in held.parameters if parameter.grad is not None)
-            if found:
-                name = f"{_COLLECTION}/{held.kind()}_gradients"
-                self._numbers[name] = self._numbers.get(name, 0) + found
+            self._add(f"{_COLLECTION}/{held.kind()}_gradients", found)
+
+    def _add(self, name: str, count: int) -> None:
+        if count:
+            self._numbers[name] = self._numbers.get(name, 0) + count
+
+    def _used_by(self, optimizer: torch.optim.Optimizer) -> list[torch.Size]:
+        """Return the shapes of the gradients that an optimizer is about to use."""
+        tracked = self._parameters.of(optimizer)
+        return [one.parameter.shape for one in tracked if one.parameter.grad is not None]
 
     def after_update(self, *carried: Any) -> None:
         """An optimizer has stepped.
@@ -217,6 +248,23 @@ class GradientAveraging:
                 held = found.setdefault(tuple(map(id, replicas)), _Held(replicas, []))
                 held.parameters.append(parameter)
         return list(found.values())
+
+
+def _num_covered(summed: Counter[tuple[int, ...]], used: Sequence[torch.Size]) -> int:
+    """Return of how many gradients something of their shape was summed, alone or all in one.
+
+    Example:
+        >>> _num_covered(Counter({(2, 3): 1, (2,): 2}), [torch.Size([2, 3]), torch.Size([2])])
+        2
+        >>> _num_covered(Counter({(8,): 1}), [torch.Size([2, 3]), torch.Size([2])])
+        2
+        >>> _num_covered(Counter({(): 2}), [torch.Size([2, 3]), torch.Size([2])])
+        0
+    """
+    if summed[(sum(shape.numel() for shape in used),)]:
+        return len(used)
+    wanted = Counter(tuple(shape) for shape in used)
+    return sum(min(count, summed[shape]) for shape, count in wanted.items())
 
 
 def _ignored(wrapper: DistributedDataParallel) -> Collection[str]:

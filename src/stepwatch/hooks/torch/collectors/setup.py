@@ -149,7 +149,9 @@ class GraphBatches:
         """A module returned: note its edges, or judge those of the layers inside of it."""
         if self.is_known or self._has_one_graph:
             return
-        given = {**dict(enumerate(inputs)), **keywords}
+        given: dict[int | str, object] = {}
+        given.update(enumerate(inputs))
+        given.update(keywords)
         edges = next((one for key in (1, "edge_index") if _are_edges(one := given.get(key))), None)
         nodes = next((given[key] for key in (0, "x") if key in given), None)
         num_nodes = len(nodes) if type(nodes) is torch.Tensor and nodes.dim() else 0
