@@ -113,7 +113,7 @@ class Budget:
         self._first_s = 0.0
         self._full_until = FULL_STEPS
         self._eval_step, self._full_eval_until = -1, 0
-        self._later = range(0)
+        self._later: dict[str, range] = {}
         # Of the loss: the least and the most of the first full steps, and its mean of late.
         self._first_losses, self._mean_loss = (math.inf, -math.inf), 0.0
         self._start_s = START_S  # what is left of it
@@ -144,7 +144,10 @@ class Budget:
             self.observe_next_in_full("evaluated", FULL_STEPS, evaluations=0)
         if self.period == 1 or mode_step < FULL_STEPS:
             return False
-        if mode is Mode.TRAIN and (mode_step < self._full_until or mode_step in self._later):
+        if mode is Mode.TRAIN and (
+            mode_step < self._full_until
+            or any(mode_step in steps for steps in self._later.values())
+        ):
             return False
         if mode is Mode.EVAL and mode_step < self._full_eval_until:
             return False
@@ -177,9 +180,12 @@ class Budget:
             self._full_eval_until = self._eval_step + 1 + evaluations
         return True
 
-    def observe_later_in_full(self, steps: range) -> None:
-        """Have some TRAIN steps to come observed in full, by which a suspicion is settled; once."""
-        self._later = self._later or steps
+    def observe_later_in_full(self, steps: range, reason: str = "") -> None:
+        """Have some TRAIN steps to come observed in full, by which a suspicion is settled.
+
+        Once for each reason, any of a few words.
+        """
+        self._later.setdefault(reason, steps)
 
     def note_loss(self, mode_step: int, loss: float) -> None:
         """Note the loss of a TRAIN step that is over.

@@ -29,6 +29,8 @@ MATCHES, OTHERS = 0.98, 0.75
 COPIED = 0.95
 #: So many of the samples may have been seen before: what is known by heart is no copy.
 SEEN_BEFORE = 0.5
+#: Of the ends of samples so many looks are enough: the samples tell.
+LOOKS_OF_ENDS = 2
 #: So many samples are remembered.
 MOST_SAMPLES = 1 << 17
 #: Looks of each of the two windows that shares are compared of.
@@ -377,7 +379,7 @@ class SupervisionLedger(Rule):
     ) -> Findings:
         key = tensor.worker, tensor.name, "is_next"
         token, samples, _ = look.last_token
-        is_next = self.persists(key, is_next)
+        is_next = self.persists(key, is_next, LOOKS_OF_ENDS)
         ends = history.ends.get(token, 0)
         is_left_out = bool(samples) and token not in history.are_targets
         if is_next and is_left_out and ends >= self.min_samples:

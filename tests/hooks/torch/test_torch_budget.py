@@ -16,6 +16,7 @@ from stepwatch.capture import budget
 from stepwatch.capture.recorder import Recorder
 from stepwatch.judge.engine import watch
 from tests.support.hooks.torch.trainings import X, Y, fit, mlp, sgd
+from tests.support.rules.supervision_programs import END, PAD, ended, trains
 
 
 @pytest.fixture(params=[True, False], ids=["held", "at-once"])
@@ -605,3 +606,13 @@ class TestThawed:
         steps = steps_of(seen, "0.weight")
 
         assert held is not ([*range(21, 24)] == [one for one in steps if 21 <= one < 24])
+
+
+@pytest.mark.parametrize(("pad", "expected"), [(END, [10, 20, 30, 40, 50, 60]), (PAD, [])])
+def test_where_last_tokens_are_no_targets_more_samples_are_looked_at(every_fifth, pad, expected):
+    """They tell whether a model ever learns to end; of two batches they may be too few."""
+    with every_fifth() as seen:
+        seen.hook.recorder.budget.period = 1000
+        trains(ended(pad, size=4), steps=80)
+
+    assert [0, *expected] == steps_of(seen, "supervision/cross_entropy")

@@ -132,11 +132,11 @@ def padded(_):
     return {"input_ids": ids[:, :-1]}, ids[:, 1:], partial(over_all, ignore_index=PAD)
 
 
-def ended(pad):
+def ended(pad, size=8):
     """Each text ends with a token, and is padded with one; targets that are padding are ignored."""
 
     def batch(_):
-        ids, length = tokens(8, 12), torch.randint(6, 12, (8, 1))
+        ids, length = tokens(size, 12), torch.randint(6, 12, (size, 1))
         positions = torch.arange(12)
         ids = torch.where(positions == length - 1, END, torch.where(positions < length, ids, pad))
         labels = F.pad(torch.where(ids == pad, -100, ids)[:, 1:], (0, 1), value=-100)
@@ -281,6 +281,7 @@ SUPERVISED = {
     "share_jumped to all": of(shares(0.15, 1.0), steps=120),
     "share_jumped to few": of(shares(0.8, 0.005), steps=120),
     "never_a_target": of(ended(END)),
+    "never_a_target at two looks": of(ended(END, size=16), steps=11),
     " right": of(shifted_by(1)),
     " by slices": of(sliced(1)),
     " without the first": of(without_first),
@@ -292,6 +293,7 @@ SUPERVISED = {
     " after a prompt": of(after_prompt),
     " padded": of(padded),
     " ended": of(ended(PAD)),
+    " ended at two looks": of(ended(PAD, size=16), steps=11),
     " chats": of(chats),
     " steady share": of(shares(0.15, 0.3), steps=120),
     " classes": classes(-100),

@@ -156,7 +156,9 @@ class Tracker(HookGuard):
         activity = Activity(attention.innermost, current, summaries)
         quantiles = Quantiles(parameters, summaries)
         dependence, clipping = Dependence(summaries), Clipping(observer, current)
-        supervision = Supervision(observer)
+        supervision = Supervision(
+            observer, lambda steps: recorder.budget.observe_later_in_full(steps, "last tokens")
+        )
         self._batches = Batches(names, observer)
         self.checkpoints = checkpoints = Checkpoints(
             *(recorder, names, observer, self.optimizers, lambda: self.steps.num_trained),

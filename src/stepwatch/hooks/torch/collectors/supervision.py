@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from weakref import ref
 
@@ -66,14 +66,24 @@ _NOTHING = torch.iinfo(torch.int64).min
 # Integers among the inputs that are no tokens.
 _NO_TOKENS = re.compile(r"mask|label|target|position|type|length", re.IGNORECASE)
 
+# Where last tokens are no targets, more samples are looked at until so many steps later.
+_SETTLED = 61
+
 Counts = npt.NDArray[np.int64]
 
 
 class Supervision:
-    """Observes targets of classes, in the collection ``supervision``."""
+    """Observes targets of classes, in the collection ``supervision``.
 
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
+    Args:
+        observer: Turns what is counted into rows.
+        observe_later: Has steps to come observed in full.
+    """
+
+    def __init__(
+        self, observer: Observer, observe_later: Callable[[range], None] = lambda _: None
+    ) -> None:
+        self._observer, self._observe_later = observer, observe_later
         self._calls: Counter[str] = Counter()
         self._step: OpenStep | None = None
         self._batch: list[tuple[str, torch.Tensor]] = []
@@ -165,6 +175,9 @@ class Supervision:
         counts[[FIELDS.index(field) for field in from_device]] = packed[: len(from_device)]
         counts[[FIELDS.index(field) for field in known]] = [*known.values()]
         counts[len(FIELDS) :] = packed[len(from_device) :]
+        token, samples, elsewhere = counts[_LAST:].tolist()
+        if token >= 0 and samples and not elsewhere:
+            self._observe_later(range(step.mode_step + 10, step.mode_step + _SETTLED, 10))
         self._observer.joined(step, name, _COLLECTION, counts, joined)
 
     def _inputs(self) -> list[torch.Tensor]:
