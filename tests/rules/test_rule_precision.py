@@ -25,6 +25,37 @@ def test_gradients_of_eight_bits_that_underflow_are_found(size, fires):
     assert fires == bool(steps_at("low_precision_loss", steps))
 
 
+def lost_updates(steps, *, share=0.9, rate=lambda _: 0.1):
+    """Return the condition and the onset of what is found in looks at these steps."""
+    looks = [
+        full_step(
+            {
+                "updates": {"lost_updates/weight": np.float32(share)},
+                "learning_rates": {"learning_rate/0": rate(step)},
+            },
+            step,
+        )
+        for step in steps
+    ]
+    found, _ = judged("low_precision_loss", looks)
+    return [(one.condition, one.onset, one.step) for one in found][:1]
+
+
+class TestLostUpdates:
+    def test_looks_that_lie_far_apart_are_enough(self):
+        """A budget leaves few: they tell of longer than as many in a row."""
+        assert [("lost_updates", 0, 200)] == lost_updates([0, 10, 200, 400])
+        assert [] == lost_updates([0, 10, 20, 30])
+        assert [] == lost_updates([0, 200])
+        assert [] == lost_updates([0, 10, 200, 400], share=0.4)
+
+    def test_while_the_learning_rate_rises_nothing_is_said(self):
+        """At first it may be too small on purpose."""
+        assert [] == lost_updates(range(0, 100, 10), rate=lambda step: step / 100)
+        found = lost_updates(range(0, 200, 10), rate=lambda step: min(step, 100) / 100)
+        assert [("lost_updates", 110, 150)] == found
+
+
 def counted(values, step):
     """Return a step with a gradient and the histogram of its exponents."""
     record = full_record({"gradients": {"gradient/fc.weight": np.float32(values)}}, step)

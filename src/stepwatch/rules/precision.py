@@ -11,7 +11,7 @@ import numpy as np
 
 from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule
-from ..judge.step_view import StepView, TensorGroup, TensorView
+from ..judge.step_view import StepNumber, StepView, TensorGroup, TensorView
 from ..numerics.exponents import LOWEST, NUM_BINS, Counts, overflow_fraction, underflow_fraction
 from ..numerics.measures import Floats, dtype_max, number
 from ..numerics.statistics import COUNT, SUM_ABS, ZEROS
@@ -63,6 +63,8 @@ def _moved(counts: Counts, to: int) -> Counts:
 _LOST_EPS = "optimizer/lost_eps/"
 #: It is judged what a target format would lose of these.
 _EVALUATED_KINDS = ("weights", "outputs", "gradients")
+#: Updates that are lost at so many looks over so many steps are so for long, as at more in a row.
+LOOKS_APART, STEPS_APART = 3, 100
 #: With the largest of so many magnitudes the next is compared.
 AMAX_HISTORY = 16
 
@@ -71,13 +73,13 @@ class LowPrecisionLoss(Rule):
     """What is lost to numbers of 16 and 8 bits.
 
     ``lost_updates``: of the weights in 16 bits that have a gradient, most stay what they were,
-    because an update that is small beside them is rounded away (Zamirai et al.: Revisiting
-    bfloat16 training, 2020). ``underflow``: most elements of the gradients in float16 or an 8-bit
-    format are zero, and the others are below its least normal number (Micikevicius et al.: Mixed
-    precision training, 2018). ``skipped``: a gradient scaler skips most steps, or came down to a
-    scale below 1. ``lost_eps``: the optimizer divides by the root of a mean of squares plus an eps
-    that is zero in the dtype of the parameters, so that it divides by zero where gradients are
-    small, and the weights become infinite or nan.
+    because an update that is small beside them is rounded away (Zamirai et al.: Revisiting bfloat16
+    training, 2020), while no learning rate rises. ``underflow``: most elements of the gradients in
+    float16 or an 8-bit format are zero, and the others are below its least normal number
+    (Micikevicius et al.: Mixed precision training, 2018). ``skipped``: a gradient scaler skips most
+    steps, or came down to a scale below 1. ``lost_eps``: the optimizer divides by the root of a
+    mean of squares plus an eps that is zero in the dtype of the parameters, so that it divides by
+    zero where gradients are small, and the weights become infinite or nan.
 
     With ``target`` weights, outputs and gradients are also held against a format before it is
     used. ``flushed``: most of a tensor that is not zero would become zero. ``too_large``: some of
@@ -115,6 +117,9 @@ class LowPrecisionLoss(Rule):
     max_jump: float = parameter(16.0, "So many times the largest magnitude before.", above=1)
 
     def begin(self) -> None:
+        # Since when most updates are lost, at how many looks, and the last rates.
+        self._lost: dict[str, tuple[StepNumber, int]] = {}
+        self._rates: dict[str, Floats] = {}
         self._largest: Series[tuple[str, str], float] = Series(AMAX_HISTORY + 1)
         self._skipped: Series[str, bool] = Series(self.skip_window)
 
@@ -141,21 +146,35 @@ class LowPrecisionLoss(Rule):
         if math.isnan(lost):
             return
         self._evaluated = True
-        key = group.record.worker, "lost"
-        if self.persists(key, lost > self.max_lost):
+        worker = group.record.worker
+        if not lost > self.max_lost or self._rises(step, worker):
+            self._lost.pop(worker, None)
+            return
+        since, looks = self._lost.get(worker, (step.at, 0))
+        self._lost[worker] = since, looks + 1
+        is_long = looks + 1 >= LOOKS_APART and step.train_step - since.train_step >= STEPS_APART
+        if looks + 1 >= self.consecutive or is_long:
             worst = largest_of(group)
             yield self.finding(
                 step,
                 worst,
                 f"{lost:.0%} of the updates of weights in {_dtype(worst.name, group)} changed"
                 f" nothing at step {step.train_step} (> {self.max_lost:.0%}), "
-                f"{in_a_row(self.consecutive, 'look')}; most of all {worst.name}",
+                f"{in_a_row(looks + 1, 'look')}; most of all {worst.name}",
                 value=lost,
                 threshold=self.max_lost,
+                onset=since,
                 condition="lost_updates",
                 remedy="keep the weights in float32 and compute under autocast, or raise the"
                 " learning rate",
             )
+
+    def _rises(self, step: StepView, worker: str) -> bool:
+        """Return whether a learning rate rose since the last look: it may have been too small."""
+        tensors = step.tensors("learning_rates", worker=worker)
+        rates = np.array([one.scalar for one in tensors])
+        before, self._rates[worker] = self._rates.get(worker, rates), rates
+        return len(before) == len(rates) and bool((rates > before).any())
 
     def _evaluate_eps(self, step: StepView, group: TensorGroup) -> Findings:
         for tensor in group:

@@ -281,7 +281,11 @@ class _Before(NamedTuple):
 
 
 class Updates:
-    """Observes how far each parameter is moved, and what of that is lost to rounding."""
+    """Observes how far each parameter is moved, and what of that is lost to rounding.
+
+    Lost by optimizers of torch, which round to the nearest: others may round at random, so that
+    small updates come through now and then, or add up what was rounded away.
+    """
 
     def __init__(self, parameters: Parameters, scalars: Scalars) -> None:
         self._parameters = parameters
@@ -293,13 +297,16 @@ class Updates:
         self._before = []
         if not step.wants("updates"):
             return
+        rounds = type(optimizer).__module__.startswith("torch.optim.")
         tracked = self._parameters.of(optimizer)
         parameters = {one.weight.name: one.parameter for one in tracked}
         for device, here in _by_device(parameters.items(), lambda one: one[1]):
             with isolated_compute(device.type):
                 for name, parameter in here:
-                    wants_lost = _may_lose(parameter) and step.saves(
-                        f"lost_updates/{name}", "updates"
+                    wants_lost = (
+                        rounds
+                        and _may_lose(parameter)
+                        and step.saves(f"lost_updates/{name}", "updates")
                     )
                     wants_any = wants_lost or step.saves(f"update_ratio/{name}", "updates")
                     if not (parameter.requires_grad and wants_any):
