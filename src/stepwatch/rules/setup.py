@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -200,7 +201,9 @@ class Setup(Rule):
     triplets or pairs pulls together what is unlike, and pushes apart what is alike.
     ``not_cumulative``: a diffusion model is given noise by what one step keeps, and not by the
     product of all until then. ``constrained``: monotone constraints go against the data.
-    ``recoded``: categories have other numbers in training than in the data that are evaluated.
+    ``temperature``: logits are cosines times so small a number that cross-entropy stays near that
+    of a guess. ``recoded``: categories have other numbers in training than in the data that are
+    evaluated.
     """
 
     name = "setup"
@@ -225,6 +228,7 @@ class Setup(Rule):
         "across*": "data",
         "other_range*": "data",
         "turned*": "loss_input",
+        "temperature*": "loss_input",
         "not_cumulative*": "data",
         "metric*": "metric",
         "*": "mode",
@@ -263,6 +267,7 @@ class Setup(Rule):
         yield from self._unseparated(step)
         yield from self._layers(step)
         yield from self._confused(step)
+        yield from self._cold(step)
         yield from self._flat(step)
         yield from self._momentum(step)
         yield from self._uncalled(step)
@@ -350,6 +355,28 @@ class Setup(Rule):
                     worker=group.record.worker,
                     remedy=remedy,
                 )
+
+    def _cold(self, step: StepView) -> Findings:
+        """Judge logits that are cosines times a number, by the least loss that they allow."""
+        prefix = f"{_PREFIX}temperature/"
+        for group in prefixed(step, "setup", prefix):
+            if not self.persists(("temperature", group.record.worker), True, self.looks):
+                continue
+            classes, _, scale = group.names[0].removeprefix(prefix).partition(">")
+            share = float(group.quantity("mean")[0])
+            guess = math.log(int(classes))
+            yield self.finding(
+                step,
+                group[0],
+                f"logits are cosines times {scale}, and so lie between -{scale} and {scale}:"
+                f" whatever is learnt, the cross-entropy over {classes} cannot fall below"
+                f" {number(share * guess)}, and a guess has ln({classes}) = {number(guess)}",
+                condition="temperature",
+                value=share,
+                worker=group.record.worker,
+                remedy="divide cosine similarities by the temperature, as by 0.07, and do not"
+                " multiply by it; or learn a scale that begins at 10 to 20",
+            )
 
     def _flat(self, step: StepView) -> Findings:
         """Judge second derivatives, of which it is known how many elements are not zero."""

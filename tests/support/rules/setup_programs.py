@@ -286,6 +286,24 @@ def attends(dim, *, first=True):
     _train(Lookup(dim, first), steps=40)
 
 
+def contrasts(scale, *, is_learned=False, normalized=True):
+    """Two views of each sample, of which each is to be told from the others of the batch."""
+    torch.manual_seed(0)
+    towers = nn.ModuleList([nn.Linear(8, 16), nn.Linear(8, 16)])
+    factor = nn.Parameter(torch.tensor(scale)) if is_learned else scale
+    learned = [factor] if isinstance(factor, nn.Parameter) else []
+    optimizer = torch.optim.Adam([*towers.parameters(), *learned], lr=1e-3)
+    for _ in range(40):
+        x = torch.randn(32, 8)
+        first, second = (tower(x) for tower in towers)
+        if normalized:
+            first, second = F.normalize(first, dim=-1), F.normalize(second, dim=-1)
+        logits, target = first @ second.t() * factor, torch.arange(32)
+        optimizer.zero_grad()
+        (0.5 * (F.cross_entropy(logits, target) + F.cross_entropy(logits.t(), target))).backward()
+        optimizer.step()
+
+
 class Padded(nn.Module):
     """Attends to tokens, of which those that pad a sample are 0."""
 
@@ -688,6 +706,11 @@ CASES = {
     "the same counted from the end": Case(partial(attends, -3), "over_samples"),
     "a softmax over the parts": Case(partial(attends, 1)),
     "a softmax over the parts that come first": Case(partial(attends, 0, first=False)),
+    "cosines times the temperature": Case(partial(contrasts, 0.07), "temperature"),
+    "cosines over the temperature": Case(partial(contrasts, 1 / 0.07)),
+    "cosines": Case(partial(contrasts, 1.0)),
+    "cosines times a learned scale": Case(partial(contrasts, 0.07, is_learned=True)),
+    "products of any length": Case(partial(contrasts, 0.07, normalized=False)),
     "a mask that hides tokens": Case(partial(pads, lambda one: one != 0), "padding_only"),
     "the same in numbers": Case(
         partial(pads, lambda one: one != 0, as_numbers=True), "padding_only"

@@ -165,6 +165,61 @@ def softmaxes_over_first(loss: torch.Tensor, size: int, names: Mapping[int, str]
             yield _title(node, consumers, names, consumers[node])
 
 
+class CosineLogits(NamedTuple):
+    """Logits that are cosines of two vectors each, times a number.
+
+    Args:
+        scale: That number: no logit is farther from 0.
+        num_classes: How many stand in a row.
+    """
+
+    scale: float
+    num_classes: int
+
+
+# So near to 1 a norm is that of a normalized vector.
+_UNIT = 0.01
+# Of more elements cosines are not computed again.
+_MOST_COSINES = 1 << 20
+
+
+def cosine_logits(loss: torch.Tensor) -> Iterator[CosineLogits]:
+    """Yield the logits of cross-entropies that are products of vectors of length 1.
+
+    Between the product and the softmax stand only numbers that are not trained.
+    """
+    for node in () if loss.grad_fn is None else _forward_order(loss.grad_fn):
+        if operation(node) != "log_softmax":
+            continue
+        producers = [one for one, _ in node.next_functions if one is not None]
+        while len(producers) == 1 and operation(producers[0]) in ("mul", "div"):
+            producers = [one for one, _ in producers[0].next_functions if one is not None]
+        if len(producers) != 1 or operation(producers[0]) != "mm":
+            continue
+        saved = [saved_as_is(producers[0], name) for name in ("self", "mat2")]
+        saved.append(saved_as_is(node, "result"))
+        first, second, shares = (None if one is None else one.detach() for one in saved)
+        if first is None or second is None or shares is None:
+            continue
+        shape = first.shape[0], second.shape[1]
+        is_small = max(shares.numel(), first.numel(), second.numel()) <= _MOST_COSINES
+        if shares.shape != shape or not is_small or not _are_rows(node):
+            continue
+        norms = torch.cat([first.float().norm(dim=1), second.float().norm(dim=0)])
+        if bool(((norms - 1).abs() > _UNIT).any()):
+            continue
+        # Both are known up to a number in each row.
+        cosines, logits = first.float() @ second.float(), shares.float()
+        sizes = [float((one - one.mean(1, keepdim=True)).norm()) for one in (logits, cosines)]
+        if sizes[1] > 0:
+            yield CosineLogits(sizes[0] / sizes[1], shape[1])
+
+
+def _are_rows(softmax: Any) -> bool:
+    """Return whether a softmax of a matrix is taken over each row."""
+    return bool((softmax._saved_dim + 2) % 2**64 % 2 == 1)
+
+
 class Accumulation(NamedTuple):
     """A sum of exponentials over all rows up to each one.
 

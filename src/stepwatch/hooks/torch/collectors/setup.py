@@ -24,6 +24,7 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
+from ....numerics.measures import number
 from ...observations import (
     are_graphs,
     are_torn,
@@ -36,6 +37,7 @@ from ..autograd import (
     Edge,
     Product,
     accumulations,
+    cosine_logits,
     products,
     softmaxes_over_first,
     takes_last_only,
@@ -262,6 +264,12 @@ class Setup:
         if self._num_samples > 1:
             found = softmaxes_over_first(roots, self._num_samples, self._names.parameters)
             self._in_graphs.update((f"setup/over_samples/{one}", 1.0) for one in found)
+        with isolated_compute(roots.device.type):
+            cosines = list(cosine_logits(roots))
+        for logits in cosines:
+            if (share := least_share(*logits)) >= _MOST_SHARE:
+                name = f"setup/temperature/{logits.num_classes}>{number(logits.scale)}"
+                self._in_graphs[name] = share
         self._in_graphs.update((f"setup/risk_set/{one}", 1.0) for one in _wrong_risk_sets(roots))
 
     def _look_at_ends(self, roots: object) -> None:
@@ -415,6 +423,21 @@ class Setup:
             elif is_container and (places := _places(module, owner)):
                 repeated[f"setup/repeated/{name}"] = float(places)
         return _Model(self._names.version, repeated, normalizations, of_parameters)
+
+
+# Logits cannot tell classes apart if of the cross-entropy of a guess so much is left at best.
+_MOST_SHARE = 0.85
+
+
+def least_share(scale: float, num_classes: int) -> float:
+    """Return the least cross-entropy by logits between -scale and scale, as a share of a guess's.
+
+    Example:
+        >>> f"{least_share(0.07, 128):.2f}", f"{least_share(1 / 0.07, 128):.2f}"
+        ('0.97', '0.00')
+    """
+    guess = math.log(num_classes) if num_classes > 1 else math.inf
+    return math.log1p((num_classes - 1) * math.exp(-2 * scale)) / guess
 
 
 #: Times of so many rows tell an order.
