@@ -230,3 +230,72 @@ class TestEarly:
     def test_all_lie_at_the_very_beginning(self, milestones, found):
         rates = [0.1 * 0.2 ** sum(step >= one for one in milestones) for step in range(ALL)]
         assert found == ended(rates)
+
+
+class TestShort:
+    """Schedules whose epochs are taken for steps: they are over before the training has begun."""
+
+    def cosine(self, length, count, last=0.01):
+        """Return the rates of a cosine that stays where it ends."""
+        shares = (0.5 + 0.5 * math.cos(math.pi * min(1, at / length)) for at in range(count))
+        return [5e-3 * (last + (1 - last) * share) for share in shares]
+
+    @pytest.mark.parametrize(
+        ("length", "count", "found"),
+        [(8, 176, {"short"}), (15, 300, {"short"}), (8, 100, set()), (176, 176, set())],
+    )
+    def test_a_cosine_of_a_few_steps(self, length, count, found):
+        assert found == conditions(self.cosine(length, count))
+
+    def test_what_falls_step_by_step_once_an_epoch(self):
+        """Eight epochs of ten steps, and a long rest at the end, as of a decay with a floor."""
+        rates = [max(0.1 * 0.7**epoch, 0.01) for epoch in range(40)]
+        assert set() == conditions(rates[:24], epoch=10)
+
+    def test_milestones_are_no_schedule_of_steps(self):
+        rates = [0.1 * 0.5 ** min(4, step // 3) for step in range(300)]
+        assert "short" not in conditions(rates)
+
+    def test_a_few_steps_that_leave_most_of_it(self):
+        """As a decay to a third, after which it stays."""
+        assert set() == conditions(self.cosine(8, 300, last=0.3))
+
+
+class TestSwings:
+    """A cosine of torch goes up again beyond its length, and down, and up."""
+
+    def found(self, make, *, epoch=22, total=8.0, count=200):
+        """Return the conditions for a schedule that is stepped at each step of the optimizer."""
+        steps = [
+            step_of(
+                {
+                    "learning_rates": {"learning_rate/0": [rate]},
+                    "loop": {
+                        "loop/optimizer_steps": [step + 1.0],
+                        "loop/scheduler_steps": [float(step)],
+                        "loop/epoch": [float(step // epoch)],
+                        "loop/scheduler_total": [total],
+                    },
+                },
+                step,
+            )
+            for step, rate in enumerate(rates_of(make, count))
+        ]
+        return [one.condition for one in judged(RULE, steps)[0]]
+
+    def test_within_one_pass_it_was_made_for_epochs(self):
+        make = partial(lr_scheduler.CosineAnnealingLR, T_max=8)
+        assert ["turned learning_rate/0"] == self.found(make)
+
+    def test_over_some_passes_it_may_be_meant(self):
+        """As cycles of several epochs each, or of steps that are passes of their own."""
+        make = partial(lr_scheduler.CosineAnnealingLR, T_max=8, eta_min=2e-3)
+        assert [] == self.found(make, epoch=1)
+        assert [] == self.found(make, epoch=5)
+
+    def test_restarts_and_cycles_are_meant(self):
+        restarts = partial(lr_scheduler.CosineAnnealingWarmRestarts, T_0=8, eta_min=2e-3)
+        cycles = partial(lr_scheduler.CyclicLR, base_lr=2e-3, max_lr=0.1, step_size_up=5)
+
+        assert [] == self.found(restarts)
+        assert [] == self.found(cycles, total=math.nan)

@@ -240,6 +240,7 @@ _LOOP = tuple(
         "scheduler_total",
     )
 )  # fmt: skip
+_MADE_FOR = "steps", "total"
 #: A schedule that is stepped so many times as often as the optimizer, or more, is stepped in a
 #: loop that is not that of the steps: two schedules may take turns, three do not.
 TOO_OFTEN = 3
@@ -250,6 +251,10 @@ WARM = 0.1
 #: Changes in a row that make a schedule, and no milestone; and how many times as long as all its
 #: steps together what comes after it may be.
 SMOOTH, MOST_REST = 10, 3
+#: So many changes at steps that follow each other make one, too, if it falls to such a part.
+STEEP, STEEP_TO = 5, 0.1
+#: From such a part of its peak, and back to it by so many changes, it swings.
+SWING, CLIMBS = 0.5, 3
 #: Below this fraction of its peak a learning rate is near its end.
 LOW = 0.01
 #: So many steps of a schedule make a run that it ends in its warm-up of; and so many where it was
@@ -336,6 +341,33 @@ _FIRST = StepNumber(0, 0)
 
 
 @dataclass(slots=True)
+class _Swing:
+    """How often a learning rate came back to half of its peak, step by step from next to nothing.
+
+    Args:
+        was_high: It had half of its peak,
+        was_low: and then fell to a part of it.
+        back_at: The TRAIN step at which it came back last; -1 for never.
+        period: From the time before until then; infinite where there is none.
+    """
+
+    was_high: bool = False
+    was_low: bool = False
+    back_at: int = -1
+    period: float = math.inf
+
+    def add(self, step: int, share: float, num_climbs: int) -> None:
+        """Take in its share of the peak, after so many changes upwards in a row."""
+        is_high = share >= SWING
+        if is_high and self.was_low:
+            is_again = num_climbs >= CLIMBS  # a restart jumps
+            self.period = step - self.back_at if is_again and self.back_at >= 0 else math.inf
+            self.back_at, self.was_low = step if is_again else -1, False
+        self.was_high |= is_high
+        self.was_low |= self.was_high and share <= STEEP_TO
+
+
+@dataclass(slots=True)
 class _Rate:
     """What the learning rate of one group was.
 
@@ -347,9 +379,13 @@ class _Rate:
         at_end: TRAIN steps in a row that were seen with next to nothing.
         ended_at: The first of them.
         num_falls: Changes downwards in a row, at the last TRAIN steps of a schedule.
+        num_steep: Those of them at TRAIN steps that follow each other.
         changed_at: The TRAIN step at which it changed last.
+        num_climbs: Changes upwards in a row, at the last TRAIN steps.
         num_drops: Changes downwards so far.
+        is_short: It was reported as one of a schedule that is too short.
         compounding: Its last changes, if each is by a smaller ratio than the one before.
+        swing: How it went down and up again.
     """
 
     peak: float = 0.0
@@ -359,9 +395,13 @@ class _Rate:
     at_end: int = 0
     ended_at: StepNumber = _FIRST
     num_falls: int = 0
+    num_steep: int = 0
+    num_climbs: int = 0
     changed_at: int = 0
     num_drops: int = 0
+    is_short: bool = False
     compounding: _Compounding = field(default_factory=_Compounding)
+    swing: _Swing = field(default_factory=_Swing)
 
 
 @dataclass(slots=True)
@@ -406,13 +446,15 @@ class LearningRateAnomaly(Rule):
     ``slow_at_end``: at the end of the run, after a few steps of the schedule, it still is.
     ``compounded``: it fell to a twentieth by ratios that shrink by a constant factor, as where a
     decay that grows with the epoch is applied to the rate of the epoch before. ``short``: it fell
-    step by step to less than half and has stood still for more than three times as long as all
-    steps until then, and ``slow_steps``. ``ended``: the learning rate stayed below ``ended_ratio``
-    of its peak for more than ``end_steps`` TRAIN steps and 2% of all; ``zero``: it was never above
-    0. ``turned``: it came to its end and rose again step by step, as a cosine does beyond its
-    length; a restart jumps. ``jump``: it rose to more than three times the largest before, and the
-    losses jumped with it. ``direction``: ``ReduceLROnPlateau`` lowered it though its metric became
-    better, as it was told that of a loss more is better, or less of an accuracy.
+    step by step to less than half, or within a few steps that follow each other to a tenth, and has
+    stood still for more than three times as long as all steps until then, and ``slow_steps``.
+    ``ended``: the learning rate stayed below ``ended_ratio`` of its peak for more than
+    ``end_steps`` TRAIN steps and 2% of all; ``zero``: it was never above 0. ``turned``: it came to
+    its end and rose again step by step, as a cosine does beyond its length; a restart jumps. Or it
+    goes there and back within one pass through the data, as its schedule was made for fewer steps.
+    ``jump``: it rose to more than three times the largest before, and the losses jumped with it.
+    ``direction``: ``ReduceLROnPlateau`` lowered it though its metric became better, as it was told
+    that of a loss more is better, or less of an accuracy.
     """
 
     name = "learning_rate_anomaly"
@@ -479,8 +521,10 @@ class LearningRateAnomaly(Rule):
                 yield from self._evaluate_level(step, worker, loop)
         for group in rates:
             tensors = group.record.layout.tensors
+            worker = group.record.worker
             for row, value in zip(group.rows.tolist(), means(group), strict=True):
-                yield from self._evaluate_rate(step, group.record.worker, tensors[row].name, value)
+                yield from self._evaluate_rate(step, worker, tensors[row].name, value)
+                yield from self._evaluate_swing(step, worker, tensors[row].name)
         yield from self._evaluate_jump(step)
 
     def _evaluate_plateau(self, step: StepView) -> Findings:
@@ -620,7 +664,7 @@ class LearningRateAnomaly(Rule):
         """Judge a learning rate whose milestones all lie at the very beginning."""
         trained, until = self._num_trained, rate.changed_at - self._first_step
         is_early = until < EARLY * trained and trained >= 2 * self.slow_steps
-        if rate.num_drops < 2 or not is_early or rate.last > rate.peak / 10:
+        if rate.is_short or rate.num_drops < 2 or not is_early or rate.last > rate.peak / 10:
             return
         yield self.finding(
             self._last_step,
@@ -664,6 +708,7 @@ class LearningRateAnomaly(Rule):
         before, since = rate.changed_at - self._first_step, step.mode_step - rate.changed_at
         long = since > MOST_REST * before and since >= self.slow_steps
         if long and rate.last < rate.peak / 2:
+            rate.is_short = True
             yield self.finding(
                 step,
                 name,
@@ -713,13 +758,19 @@ class LearningRateAnomaly(Rule):
             )
         is_low = value < LOW * rate.peak
         if value != before:
+            is_next = step.mode_step == rate.changed_at + 1
+            rate.num_steep = (rate.num_steep * is_next + 1) if value < before else 0
             rate.changed_at = step.mode_step
             if not math.isnan(before):
                 rate.compounding.add(step.mode_step, value)
                 yield from self._evaluate_compounding(step, worker, name, rate)
             rate.num_falls = rate.num_falls + 1 if value < before else 0
+            rate.num_climbs = rate.num_climbs + 1 if value > before else 0
             rate.num_drops += value < before
-        if rate.num_falls >= SMOOTH:
+            if rate.peak:
+                rate.swing.add(step.mode_step, value / rate.peak, rate.num_climbs)
+        is_steep = rate.num_steep >= STEEP and value <= STEEP_TO * rate.peak
+        if rate.num_falls >= SMOOTH or is_steep:
             yield from self._evaluate_rest(step, worker, name, rate)
         if value > before:
             # a restart leaves the low end in one jump
@@ -737,6 +788,26 @@ class LearningRateAnomaly(Rule):
                 worker=worker,
                 value=value,
                 threshold=rate.low,
+                condition=f"turned {name}",
+                remedy=_LENGTH,
+            )
+
+    def _evaluate_swing(self, step: StepView, worker: str, name: str) -> Findings:
+        """Judge a schedule that goes to its end and back again within one pass through the data."""
+        period, epoch = self._rates[worker, name].swing.period, step.scalar("loop/epoch", worker)
+        scheduled, total = (step.scalar(f"loop/scheduler_{what}", worker) for what in _MADE_FOR)
+        passes = step.train_step / (epoch + 1)  # so long at least, in steps
+        if period < passes and scheduled > total:
+            yield self.finding(
+                step,
+                name,
+                f"{name}: it went from its largest to its smallest and back every"
+                f" {number(period)} steps, up to step {step.train_step}, and a pass through the data"
+                f" has {number(passes)} or more: the schedule was made for {number(total)} steps"
+                f" and took {number(scheduled)}",
+                worker=worker,
+                value=scheduled,
+                threshold=total,
                 condition=f"turned {name}",
                 remedy=_LENGTH,
             )

@@ -40,7 +40,7 @@ def model(**compiled):
     keras.utils.set_random_seed(0)
     hidden = layers.Dense(3, activation="relu", name="hidden")
     made = keras.Sequential([keras.Input((4,)), hidden, layers.Dropout(0.5), layers.Dense(1)])
-    made.compile("adam", **{"loss": "mse", "metrics": ["mae"], **compiled})
+    made.compile(**{"optimizer": "adam", "loss": "mse", "metrics": ["mae"], **compiled})
     return made
 
 
@@ -97,6 +97,14 @@ class TestThinBatches:
         full = steps_of(trial, "loss/loss")[:2] + steps_of(trial, "loss/loss")[5::5]
         for name in ("hidden/kernel", "gradient/hidden/kernel", "output/hidden"):
             assert full == steps_of(trial, name), name
+
+    def test_learning_rates_are_those_of_every_batch(self, every_fifth):
+        """As of a schedule that is over before the second batch that is observed in full."""
+        decay = keras.optimizers.schedules.CosineDecay(0.01, decay_steps=4)
+        _, trial = every_fifth(lambda _: fit(model(optimizer=keras.optimizers.Adam(decay))))
+
+        expected = [float(decay(step)) for step in range(12)]
+        np.testing.assert_allclose(expected, series(trial, "learning_rate/0"), atol=1e-9)
 
     def test_the_training_is_the_one_it_would_have_been(self, every_fifth):
         """What Keras reports and the weights are the same bit for bit, dropout included."""

@@ -153,6 +153,37 @@ class TestSchedules:
 
         assert found == ([f"schedule {type(rate).__name__}"] if expected else [])
 
+    def test_a_short_training_has_a_schedule_as_well(self, tmp_path):
+        """Of 5 epochs of 22 steps each."""
+        x, y = _data("binary", 22 * 8)
+        model = keras.Sequential([keras.layers.Dense(1, "sigmoid")])
+        model.compile(keras.optimizers.SGD(SCHEDULES.CosineDecay(1e-2, 5, 0.01)), BINARY)
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            model.fit(x, y, batch_size=8, epochs=5, verbose=0)
+
+        found = [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
+        assert ["schedule CosineDecay"] == found
+
+
+class TestSortedData:
+    """Eighty rows of five classes, one class after the other, in batches of eight."""
+
+    @pytest.mark.parametrize("is_sorted", [True, False])
+    def test_batches_that_hold_one_class_each_are_named(self, is_sorted, tmp_path):
+        """Where only batches are shuffled, as by tf.data."""
+        rng = np.random.default_rng(0)
+        y = np.repeat(np.arange(5), 16)
+        y = y if is_sorted else rng.permutation(y)
+        x = rng.normal(size=(80, 4)).astype("float32") + y[:, None]
+        model = keras.Sequential([keras.layers.Dense(5)])
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(keras.optimizers.SGD(1e-2), loss)
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            model.fit(x, y, batch_size=8, epochs=4, shuffle="batch", verbose=0)
+
+        found = [one.condition for one in watch(Trial(tmp_path / "run"), ["repeated_data"])]
+        assert (["class_by_class loss"] if is_sorted else []) == found
+
 
 def _by_counts(y):
     counts = np.bincount(y.astype(int))

@@ -156,22 +156,22 @@ class LayerEvents(ListenerPatches[LayerListener]):
     """Wraps layers, losses and optimizers while there are listeners.
 
     Args:
-        only_losses: Wrap nothing but losses.
+        only_losses: Wrap nothing but losses and optimizers.
     """
 
     def __init__(self, *, only_losses: bool = False) -> None:
+        scaled = keras.optimizers.LossScaleOptimizer
         losses = (
             (keras.Model, "compute_loss", self._loss),
             (keras.Model, "_compute_loss", self._loss),
             (keras.losses.Loss, "__call__", self._loss_object),
-        )
-        scaled = keras.optimizers.LossScaleOptimizer
-        others = (
-            (keras.layers.Layer, "__call__", self._layer),
-            (keras.layers.Layer, "stateless_call", self._stateless_layer),
             (keras.optimizers.Optimizer, "apply", self._apply),
             (scaled, "apply", self._apply),
             (scaled, "stateless_apply", self._stateless_apply),
+        )
+        others = (
+            (keras.layers.Layer, "__call__", self._layer),
+            (keras.layers.Layer, "stateless_call", self._stateless_layer),
             # Keras itself calls them by another module: these calls are the script's.
             *((keras.losses, name, self._loss_function) for name in FUNCTIONS),
         )

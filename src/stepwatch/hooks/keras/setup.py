@@ -476,7 +476,7 @@ def _fit_of(metric: str, call: LossCall, prediction: Array, label: Array) -> tup
 _LOOKS = (0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9, 1)
 _STAYS_EARLY, _ENDS_EARLY, _FELL, _NOTHING = 0.05, 0.3, 0.1, 5e-4
 #: Of fewer steps nothing is said.
-_LEAST_SCHEDULED = 200
+_LEAST_SCHEDULED = 100
 
 
 def _schedule(model: Any, given: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

@@ -538,6 +538,12 @@ class BatchTracker:
     def applies(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
         if self._step_trace is None:
             return
+        number = len(self._step_trace.optimizers)
+        self._step_trace.optimizers.append(optimizer)
+        rate = keras.ops.convert_to_tensor(optimizer.learning_rate)
+        self._note(f"learning_rate/{number}", "learning_rates", rate)
+        if self._only_losses:
+            return
         self._name()  # it may have been built just now
         scale = getattr(optimizer, "dynamic_scale", optimizer.loss_scale_factor)
         wanted = self.owner.recorder.plan.wants("gradients")
@@ -548,12 +554,8 @@ class BatchTracker:
                 self._note(f"gradient/{self._names.of_variable(variable)}", "gradients", value)
         if self._backend.is_stale(gradients):
             self._step_trace.facts.num_stale = len(gradients)
-        number = len(self._step_trace.optimizers)
-        self._step_trace.optimizers.append(optimizer)
         self._step_trace.differentiated()
         self._step_trace.facts.num_updates += 1
-        rate = keras.ops.convert_to_tensor(optimizer.learning_rate)
-        self._note(f"learning_rate/{number}", "learning_rates", rate)
 
     @property
     def _is_plain(self) -> bool:
