@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from stepwatch.errors import ConfigError
 from stepwatch.judge.step_view import StepView
+from stepwatch.model.record import TensorInfo
 from stepwatch.model.steps import Mode
 from stepwatch.rules import parse_rules
 from stepwatch.rules.data import dependence
@@ -475,6 +476,30 @@ class TestRepeatedData:
     def test_classes_are_judged_by_what_each_step_holds(self, counts, expected):
         """One class of three; a rare class, two classes and tokens are no fault."""
         assert expected == self._found(counts)
+
+    @pytest.mark.parametrize(
+        ("labels", "expected"),
+        [
+            ([[0], [0], [0, 1], [1], [2], [2]] * 4, ["class_by_class cross_entropy"]),
+            ([[0]] * 12 + [[1]] * 12 + [[2]] * 12, []),
+            ([[0], [1]] * 12, []),
+            ([[0], [0], [0], [0, 1], [0], [0, 2]] * 6, []),
+            ([[0, 1], [0, 2], [1, 2], [0]] * 9, []),
+        ],
+        ids=["sorted", "one after the other", "two classes", "a frequent class", "shuffled"],
+    )
+    @pytest.mark.parametrize("function", ["cross_entropy", "cross_entropy_of_probabilities"])
+    def test_batches_of_one_class_each_are_of_data_that_is_not_shuffled(
+        self, labels, expected, function
+    ):
+        """By the least and the largest label of each batch, as where only batches are shuffled."""
+        steps = []
+        for at, held in enumerate(labels):
+            label = np.resize(np.array(held, np.int64), 16)
+            made = TensorInfo("label/cross_entropy", "labels", "int64", (16,), function=function)
+            steps.append(StepView([record([(made, label)], step=at)]))
+
+        assert expected == [one.condition for one in judged("repeated_data", steps)[0]]
 
     @pytest.mark.parametrize(
         ("trained", "evaluated", "found"),

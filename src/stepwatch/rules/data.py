@@ -232,17 +232,19 @@ class RepeatedData(Rule):
     points it is given.
     ``one_class``: all labels so far are of one class out of three or more. ``class_by_class``: each
     step holds hardly more than one class, and the next another, as in data that is sorted and not
-    shuffled. ``unseen_class``: at the end, labels that were evaluated are of classes that training
-    never had, as where sorted data is split before it is shuffled; not where other classes come
-    while it trains, and some may not have been looked at. ``few_samples``: batches repeat
-    the same few samples, by their digests, and evaluations show that there are many more.
+    shuffled; or, by the least and the largest label at each look, every other batch or more is of
+    one class, three classes or more have batches of their own, and some come back.
+    ``unseen_class``: at the end, labels that were evaluated are of classes that training never had,
+    as where sorted data is split before it is shuffled; not where other classes come while it
+    trains, and some may not have been looked at. ``few_samples``: batches repeat the same few
+    samples, by their digests, and evaluations show that there are many more.
 
     Classes are judged from ``looks`` steps on at which they were counted, their order over the last
     ones, where a sample has one label.
     """
 
     name = "repeated_data"
-    needs = ("batches", "classes", "samples")
+    needs = ("batches", "classes", "samples", "labels")
     needed_steps = "looks"
     per_model = True
     sign = "data"
@@ -275,6 +277,9 @@ class RepeatedData(Rule):
         # Of each worker: after which TRAIN step it evaluates, how many samples, and which batches.
         self._evaluating: dict[str, tuple[int, int, set[tuple[int | None, ...]]]] = {}
         self._drawn: dict[tuple[str, str], DrawnSamples] = {}
+        self._of_one: dict[tuple[str, str], _BatchesOfOne] = {}
+        # Of which losses of which workers it was said already.
+        self._sorted: set[tuple[str, str]] = set()
 
     def check(self, step: StepView) -> Findings:
         yield from self._evaluate_samples(step)
@@ -294,6 +299,8 @@ class RepeatedData(Rule):
         self._steps += 1
         for worker in step.workers:
             yield from self._evaluate_batch(step, worker)
+        for tensor in step.tensors("labels"):
+            yield from self._evaluate_labels(step, tensor)
         boosting = {group.record.worker for group in step.groups("boosting")}
         for tensor, counts in _class_counts(step):
             if tensor.worker not in boosting:
@@ -417,6 +424,28 @@ class RepeatedData(Rule):
             " indices are drawn",
         )
 
+    def _evaluate_labels(self, step: StepView, tensor: TensorView) -> Findings:
+        """Judge batches by their least and largest label, known wherever a step is looked at."""
+        loss = tensor.name.partition("/")[2]
+        if not _are_classes(tensor) or (tensor.worker, loss) in self._sorted:
+            return
+        found = self._of_one.setdefault((tensor.worker, loss), _BatchesOfOne())
+        found.add(tensor.statistics.min, tensor.statistics.max)
+        if found.looks < self.looks or not found.are_sorted:
+            return
+        self._sorted.add((tensor.worker, loss))
+        yield self.finding(
+            step,
+            tensor,
+            f"the data are not shuffled: {found.count} of {found.looks} batches that were looked at"
+            f" hold a single class each, of classes {listed([str(one) for one in found.classes])},"
+            f" up to step {step.train_step}",
+            value=found.count / found.looks,
+            threshold=_BatchesOfOne.SHARE,
+            condition=f"class_by_class {loss}",
+            remedy=_SORTED,
+        )
+
     def _evaluate_classes(self, step: StepView, tensor: TensorView, counts: Floats) -> Findings:
         batches = list(step.tensors("batches", worker=tensor.worker))
         if len(counts) < 3 or not 0 < counts.sum() <= _samples(batches):
@@ -438,6 +467,8 @@ class RepeatedData(Rule):
             text = f"all {number(total.sum())} labels so far are of class {classes[0]}"
             text += f", of {len(counts)} classes"
         elif depends > self.depends and len(classes) > 2:
+            if (tensor.worker, tensor.name.partition("/")[2]) in self._sorted:
+                return
             condition, value, limit, remedy = "class_by_class", depends, self.depends, _SORTED
             text = (
                 "the data are not shuffled: a step holds"
@@ -456,6 +487,42 @@ class RepeatedData(Rule):
             condition=condition,
             remedy=remedy,
         )
+
+
+class _BatchesOfOne:
+    """Counts batches all of whose labels are of one class.
+
+    In shuffled data they are of the most frequent class, if there are any. Classes that are learnt
+    one after the other do not come back.
+    """
+
+    SHARE, CLASSES, SAMPLES = 0.5, 3, 8
+
+    def __init__(self) -> None:
+        self.looks = self.count = 0
+        self._seen: dict[int, int] = {}
+        self._last: int | None = None
+        self._num_returns = 0
+
+    def add(self, least: float, largest: float) -> None:
+        """Add a batch of ``SAMPLES`` or more."""
+        self.looks += 1
+        if least != largest:
+            return
+        self.count, label = self.count + 1, int(least)
+        self._num_returns += label != self._last and label in self._seen
+        self._seen[label], self._last = self._seen.get(label, 0) + 1, label
+
+    @property
+    def classes(self) -> list[int]:
+        """Those that have batches of their own."""
+        return sorted(self._seen)
+
+    @property
+    def are_sorted(self) -> bool:
+        """Whether the data are in the order of their classes, and are gone through again."""
+        is_most = self.count >= self.SHARE * self.looks
+        return is_most and len(self._seen) >= self.CLASSES and self._num_returns >= 2
 
 
 class DrawnSamples:
@@ -563,7 +630,22 @@ _UNSEEN = (
     "shuffle the data before it is split, and split it class by class (stratify); Keras takes the"
     " last rows for validation_split, and so does train_test_split(shuffle=False)"
 )
-_SORTED = "shuffle the data: DataLoader(..., shuffle=True)"
+_SORTED = (
+    "shuffle the samples, not the batches: DataLoader(..., shuffle=True), or in tf.data shuffle()"
+    " before batch(), with a buffer as large as the data"
+)
+
+
+def _are_classes(tensor: TensorView) -> bool:
+    """Return whether a tensor holds one class for each of some samples, as an integer."""
+    shape = tensor.info.shape
+    is_of_classes = tensor.info.function.startswith(("cross_entropy", "nll_loss"))
+    return (
+        is_of_classes
+        and len(shape) in (1, 2)
+        and shape[0] >= _BatchesOfOne.SAMPLES
+        and shape[1:] in ((), (1,))
+    )
 
 
 def _class_counts(step: StepView) -> Iterator[tuple[TensorView, Floats]]:
