@@ -11,6 +11,8 @@ from ..judge.step_view import StepNumber, StepView
 from ..numerics.measures import number
 from .shared import dependence_samples
 
+# What Keras keeps among the weights of a model that PyTorch trains.
+_OF_KERAS = ("/moving_mean", "/moving_variance", "/seed_generator_state")
 #: Looks at which a batch of one was normalized.
 MIN_SAMPLES = 2
 
@@ -61,7 +63,7 @@ class TrainingMode(Rule):
     """
 
     name = "training_mode"
-    needs = ("loop", "dependence")
+    needs = ("loop", "dependence", "evaluations")
     sign = "mode"
     lacks = NotApplicable("no module was seen that knows training from evaluation")
 
@@ -75,12 +77,12 @@ class TrainingMode(Rule):
 
     def check(self, step: StepView) -> Findings:
         for worker in step.workers:
+            yield from self._unfilled(step, worker)
             total = step.scalar("loop/modules", worker)
             if not total > 0:
                 continue
             self._evaluated = True
             modes = self._workers.setdefault(worker, _Modes())
-            yield from self._unfilled(step, worker)
             if step.trains:
                 modes.one_sample += _is_of_one(step, worker)
                 yield from self._evaluate_training(step, worker, modes, total)
@@ -114,15 +116,20 @@ class TrainingMode(Rule):
                 value=in_eval,
                 threshold=0.0,
                 condition="eval_mode_in_training",
-                remedy="call model.train() before training goes on, after each evaluation",
+                remedy="call model.train() before training goes on, after each evaluation; in Keras"
+                " it changes nothing: call the model with training=True",
             )
 
     def _unfilled(self, step: StepView, worker: str) -> Findings:
-        count = step.scalar("loop/modules_unfilled", worker)
-        if count > 0:
+        # Functions of JAX evaluate between the steps, whatever a budget observes of these.
+        for name in ("loop/modules_unfilled", "evaluation/modules_unfilled"):
+            count = step.scalar(name, worker)
+            if not count > 0:
+                continue
+            self._evaluated = True
             yield self.finding(
                 step,
-                "loop/modules_unfilled",
+                name,
                 f"{number(count)} batch normalization{'s are' if count > 1 else ' is'} evaluated at"
                 f" step {step.train_step} with the running statistics of a new layer, mean 0 and"
                 " variance 1, though with trained weights: what is evaluated is not what was"
@@ -133,7 +140,8 @@ class TrainingMode(Rule):
                 condition="unfilled_statistics",
                 remedy="where weights are copied, copy the running statistics, too: in PyTorch all"
                 " of state_dict(), or AveragedModel(use_buffers=True), in Keras also the variables"
-                " that are not trainable",
+                " that are not trainable; in Flax return the new batch_stats from the training"
+                " step, and pass them on",
             )
 
     def _check_evaluation(
@@ -204,7 +212,9 @@ def _is_of_one(step: StepView, worker: str) -> bool:
 def _is_fresh(step: StepView, worker: str) -> bool:
     """Return whether no parameter is frozen, and a normalization has its first weights."""
     for group in step.groups("weights", worker=worker):
-        is_open = all(info.trainable is not False for info in group.infos)
+        is_open = all(
+            info.trainable is not False or info.name.endswith(_OF_KERAS) for info in group.infos
+        )
         ones = (group.quantity("min") == 1) & (group.quantity("max") == 1)
         return is_open and bool((ones & (group.quantity("count") > 1)).any())
     return False

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from flax import linen as nn
 from flax import nnx
 
 from stepwatch import LiveWatch
@@ -168,4 +171,48 @@ def test_a_state_of_an_optimizer_that_is_not_passed_on_is_found(passes_on, tmp_p
             w, state = train_step(w, state)
 
     expected = [] if passes_on else ["same_state train_step"]
+    assert expected == [one.condition for one in live.findings]
+
+
+class Normalized(nn.Module):
+    @nn.compact
+    def __call__(self, x, train):
+        x = nn.BatchNorm(use_running_average=not train)(nn.Dense(8)(x))
+        return nn.Dense(1)(x)
+
+
+@pytest.mark.parametrize("way", ["passed on", "kept", "of the batch", "of a new model"])
+def test_statistics_that_no_training_step_returned_are_found(way, tmp_path):
+    """Where it evaluates with them; not where it normalizes by the batch there, too."""
+    x = np.random.default_rng(0).normal(size=(32, 4)).astype("float32")
+    model = Normalized()
+    variables = model.init(jax.random.key(0), x, train=False)
+    live = LiveWatch(["training_mode"])
+    with JaxHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+
+        @jax.jit
+        def train_step(params, stats):
+            def loss_of(params):
+                given = {"params": params, "batch_stats": stats}
+                output, new = model.apply(given, x, train=True, mutable=["batch_stats"])
+                return ((output[:, 0] - x[:, 0]) ** 2).mean(), new["batch_stats"]
+
+            gradients, new = jax.grad(loss_of, has_aux=True)(params)
+            params = jax.tree.map(lambda one, slope: one - 0.1 * slope, params, gradients)
+            return params, new if way == "passed on" else stats
+
+        @partial(jax.jit, static_argnames="train")
+        def predict(params, stats, train=False):
+            given = {"params": params, "batch_stats": stats}
+            return model.apply(given, x, train=train, mutable=["batch_stats"])[0]
+
+        params, stats = variables["params"], variables["batch_stats"]
+        for _ in range(5):
+            evaluated = variables["params"] if way == "of a new model" else params
+            predict(evaluated, stats, train=way == "of the batch")
+            params, stats = train_step(params, stats)
+        evaluated = evaluated if way == "of a new model" else params
+        predict(evaluated, stats, train=way == "of the batch")
+
+    expected = ["unfilled_statistics"] if way == "kept" else []
     assert expected == [one.condition for one in live.findings]

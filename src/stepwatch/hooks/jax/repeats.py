@@ -91,6 +91,10 @@ class RepeatedArguments:
         """Return whether its next call is to be added."""
         return self._num_calls[function] < _MOST_CALLS
 
+    def looked_at(self, function: str) -> None:
+        """Count a call of a function."""
+        self._num_calls[function] += 1
+
     def add(
         self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Iterator[tuple[str, int]]:
@@ -101,7 +105,7 @@ class RepeatedArguments:
             args: What it was called with by position,
             kwargs: and by name.
         """
-        self._num_calls[function] += 1
+        self.looked_at(function)
         given = {str(place): value for place, value in enumerate(args)} | dict(kwargs)
         for place, value in given.items():
             for kind, content in ((KEY, _key(value)), (STATE, _counts(value))):

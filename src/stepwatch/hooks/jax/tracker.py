@@ -48,6 +48,7 @@ from .packed_stats import (
     trace_steps,
 )
 from .repeats import KEY, LEAST_CALLS, RepeatedArguments
+from .running_statistics import num_unfilled
 
 # What belongs to the step before, where a call has nothing else: an update may be one of its own.
 _BESIDE = frozenset({"scalars", "tensors", "learning_rates"})
@@ -267,6 +268,8 @@ class Tracker:
             self.arguments.trained()
             if self.arguments.looks_at(function):
                 self._add_arguments(function, args, kwargs)
+        elif self.arguments.looks_at(function):
+            self._add_evaluated(function, carrier, args, kwargs)
         if compared is not None:
             self._steps.add_compared(*compared)
         return output
@@ -277,6 +280,19 @@ class Tracker:
         """Note whether a function that trains is given the same key, or state, again and again."""
         for kind, count in self.arguments.add(function, args, kwargs):
             self._note_same(kind, function, count)
+
+    @timed
+    @guarded
+    def _add_evaluated(
+        self, function: str, carrier: InstrumentedFunction, args: Any, kwargs: Any
+    ) -> None:
+        """Note whether a function that trains nothing is given statistics of a new layer."""
+        self.arguments.looked_at(function)
+        trace = getattr(carrier.with_stats(self._plan), "trace", None)
+        number = num_unfilled(args, kwargs, trace)
+        if number:
+            name = "evaluation/modules_unfilled"
+            self._steps.add_number(name, "evaluations", float(number))
 
     @timed
     @guarded
