@@ -802,9 +802,9 @@ class LearningRateAnomaly(Rule):
                 step,
                 name,
                 f"{name}: it went from its largest to its smallest and back every"
-                f" {number(period)} steps, up to step {step.train_step}, and a pass through the data"
-                f" has {number(passes)} or more: the schedule was made for {number(total)} steps"
-                f" and took {number(scheduled)}",
+                f" {number(period)} steps, up to step {step.train_step}, and a pass through the"
+                f" data has {number(passes)} or more: the schedule was made for {number(total)}"
+                f" steps and took {number(scheduled)}",
                 worker=worker,
                 value=scheduled,
                 threshold=total,

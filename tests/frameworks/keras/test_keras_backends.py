@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.framework
-TESTS = ("budget", "contract", "hook", "hook_config", "page", "smdebug")
+TESTS = ("budget", "contract", "hook", "hook_config", "page", "smdebug", "torch_loops")
 
 
 @pytest.mark.timeout(1800)

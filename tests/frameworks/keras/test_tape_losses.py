@@ -123,3 +123,66 @@ class TestWritten:
 
         assert expected == [one.condition for one in found]
         assert [16.0] * len(found) == [one.value for one in found]
+
+
+class Normalized(keras.Model):
+    """A model that normalizes and drops, as it is told."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.drop = layers.BatchNormalization(), layers.Dropout(0.2)
+        self.last = layers.Dense(3)
+
+    def call(self, x, training=None):
+        return self.last(self.drop(self.norm(x, training=training), training=training))
+
+
+class TrainsByDefault(Normalized):
+    def call(self, x, training=True):
+        return super().call(x, training=training)
+
+
+CALLS = {
+    "not told": (Normalized, lambda model, x: model(x), True),
+    "told otherwise": (Normalized, lambda model, x: model(x, training=False), True),
+    "by name": (Normalized, lambda model, x: model(x, training=True), False),
+    "by default": (TrainsByDefault, lambda model, x: model(x), False),
+}
+
+
+@pytest.mark.parametrize("is_graph", [False, True], ids=["eager", "graph"])
+@pytest.mark.parametrize("way", CALLS)
+def test_a_model_that_is_never_called_as_in_training_is_named(way, is_graph, tmp_path):
+    """Its normalization keeps the statistics of a new layer, and its dropout drops nothing."""
+    kind, run, expected = CALLS[way]
+    with TensorFlowHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        model, optimizer = kind(), keras.optimizers.SGD(0.1)
+        model(X[:2])
+
+        def step(x, y):
+            with tf.GradientTape() as tape:
+                loss = LOSS(y, run(model, x))
+            weights = model.trainable_variables
+            optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+
+        step = tf.function(step) if is_graph else step
+        for _ in range(12):
+            step(tf.constant(X[:16]), tf.constant(CLASSES[:16]))
+
+    found = watch(Trial(tmp_path / "run"), ["training_mode"])
+    assert (["eval_mode_in_training"] if expected else []) == [one.condition for one in found]
+
+
+def test_a_frozen_normalization_of_a_trained_model_is_meant(tmp_path):
+    """As in fine-tuning: what is trained is behind it, and it is called as in evaluation."""
+    with TensorFlowHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        base = keras.Sequential([keras.Input((4,)), layers.Dense(4), layers.BatchNormalization()])
+        base.trainable = False
+        head, optimizer = keras.Sequential([layers.Dense(3)]), keras.optimizers.SGD(0.1)
+        for _ in range(12):
+            with tf.GradientTape() as tape:
+                loss = LOSS(CLASSES[:16], head(base(X[:16], training=False), training=True))
+            weights = head.trainable_variables
+            optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+
+    assert [] == list(watch(Trial(tmp_path / "run"), ["training_mode"]))

@@ -9,6 +9,7 @@ import inspect
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import chain, count
 from typing import Any, NamedTuple, Protocol
 from weakref import ref
@@ -197,6 +198,8 @@ class LayerEvents(ListenerPatches[LayerListener]):
         depth, around = getattr(inside, "layers", 0), getattr(inside, "training", None)
         given = named.get("training")
         training = around if given is None else given
+        if training is None and _trains_by_default(type(layer).call):
+            training = True
         call = LayerCall(depth == 0, training if isinstance(training, bool) else None, named)
         for listener in tuple(listeners):
             listener.called(layer, args, call)
@@ -291,6 +294,16 @@ class LayerEvents(ListenerPatches[LayerListener]):
             return original(*args, **named), depth == 0
         finally:
             setattr(self._inside, what, depth)
+
+
+@cache
+def _trains_by_default(call: Any) -> bool:
+    """Return whether a layer with this ``call`` runs as in training where nobody says so."""
+    try:
+        training = inspect.signature(call).parameters.get("training")
+    except (TypeError, ValueError):
+        return False
+    return training is not None and training.default is True
 
 
 #: There is one of each, because methods are wrapped once.

@@ -106,11 +106,15 @@ class _Facts:
         batches: The names of what models were called with.
         compared: With how many targets written losses compare each prediction, by name; 0 for as
             many as a batch has.
+        modules: How many layers ran that know training from evaluation,
+        modules_in_eval: and how many of them as in evaluation.
     """
 
     calls: dict[str, Any] = field(default_factory=dict)
     compared: dict[str, int] = field(default_factory=dict)
     batches: list[str] = field(default_factory=list)
+    modules: int = 0
+    modules_in_eval: int = 0
 
 
 #: Of models that are called more often than this in a step, the first batches are observed.
@@ -134,6 +138,8 @@ class Tapes:
         # What models of Keras were called with, and what its losses were, since a tape began.
         self._given: list[tuple[object, Any]] = []
         self._calls: list[tuple[object, Any, Any]] = []
+        # Of layers that know training from evaluation, whether they ran as in training.
+        self._modes: list[tuple[object, bool]] = []
         self._slots = Slots()
         self.budget = recorder.budget
         self._condition: Condition | None = None
@@ -171,9 +177,15 @@ class Tapes:
         if self._num_recording and self._is_observing():
             self._pending.append((_scope_key(), layer, output))
 
-    def called(self, layer: Any, given: Sequence[Any], call: Any) -> None:  # noqa: ARG002
-        if self._num_recording and call.is_outermost and self._is_observing():
+    def called(self, layer: Any, given: Sequence[Any], call: Any) -> None:
+        if not self._num_recording or not self._is_observing():
+            return
+        if call.is_outermost:
             self._given.append((_scope_key(), list(given)))
+        from ..keras.evidence import depends_on_mode, is_in_training
+
+        if depends_on_mode(layer):
+            self._modes.append((_scope_key(), is_in_training(layer, call.training)))
 
     def computed(self, loss: Any, given: Sequence[Any], value: Any, is_inside: bool) -> None:  # noqa: ARG002
         if self._num_recording and self._is_observing():
@@ -198,7 +210,7 @@ class Tapes:
         """A tape begins to record: what was observed before it has no gradient any more."""
         if self._is_here():
             if self._num_recording == 0:
-                self._pending, self._given, self._calls = [], [], []
+                self._pending, self._given, self._calls, self._modes = [], [], [], []
             self._num_recording += 1
 
     def ends(self) -> None:
@@ -259,7 +271,7 @@ class Tapes:
         if tf.executing_eagerly():
             names = frozenset(self.naming.of_variable(one) for one, _ in weights)
             if self._is_thin_after(names):
-                self._pending, self._given = [], []
+                self._pending, self._given, self._modes = [], [], []
                 self._at_hand.observe(self._owner.mode(), self._targets(target, names))
                 return
         tensor_refs = self._outputs()  # first: it learns the names of what is in a model
@@ -288,6 +300,9 @@ class Tapes:
         scope = _scope_key()
         given = [one for where, one in self._given if where is scope]
         calls = [(call, value) for where, call, value in self._calls if where is scope]
+        modes = [in_training for where, in_training in self._modes if where is scope]
+        facts.modules, facts.modules_in_eval = len(modes), modes.count(False)
+        self._modes = [one for one in self._modes if one[0] is not scope]
         self._given = [one for one in self._given if one[0] is not scope]
         self._calls = [one for one in self._calls if one[0] is not scope]
         if not given and not calls:
@@ -366,7 +381,7 @@ class Tapes:
         self, facts: _Facts, known: Mapping[str, Any], read: Callable[[Any], Any]
     ) -> None:
         """Add what rules need of a step and of its losses beyond statistics."""
-        if not (facts.batches or facts.calls or facts.compared):
+        if not (facts.batches or facts.calls or facts.compared or facts.modules):
             return
         from ..keras.evidence import Evidence
 
@@ -381,6 +396,9 @@ class Tapes:
         rows = len(batch) if batch is not None and batch.ndim else 2
         compared = {name: float(number or rows) for name, number in facts.compared.items()}
         evidence.targets(step, facts.calls, facts.batches, None, value_of, compared)
+        if facts.modules and "loop/modules" not in step:
+            modes = {"modules": facts.modules, "modules_in_eval": facts.modules_in_eval}
+            evidence.numbers(step, "loop", {f"loop/{name}": one for name, one in modes.items()})
 
     def _add_slots(self, tensor_refs: list[TensorRef], first: Note, facts: _Facts | None) -> None:
         """Let the graph that is traced report tensors; by a budget most only if it is to."""

@@ -52,6 +52,21 @@ def unwrap(module: torch.nn.Module) -> torch.nn.Module:
     return module
 
 
+def is_of_keras(kind: type) -> bool:
+    """Return whether a class of modules is one of layers of Keras."""
+    return hasattr(kind, "_track_variables")
+
+
+def parameters_of(module: torch.nn.Module) -> Iterator[torch.nn.Parameter]:
+    """Yield the parameters of a module; of a layer of Keras that has no list of them yet, none.
+
+    Such a layer makes its list once it is asked. While Keras asks it for shapes there would be
+    stand-ins in it, and these would stay there.
+    """
+    is_asked = not is_of_keras(type(module)) or hasattr(module, "_torch_params")
+    return module.parameters() if is_asked else iter(())
+
+
 def uncompiled(path: str) -> str:
     """Return a path without the steps into what ``torch.compile`` wraps."""
     return ".".join(part for part in path.split(".") if part != "_orig_mod")
@@ -103,7 +118,7 @@ class Names:
             self.add(root)
             return
         may_be = trained and part.training and self._num_adopted < MOST_ADOPTED
-        if may_be and any(parameter.requires_grad for parameter in part.parameters()):
+        if may_be and any(parameter.requires_grad for parameter in parameters_of(part)):
             self._num_adopted += 1
             self.add(part, plain=False)
             self.set_trained(part)

@@ -49,6 +49,7 @@ from .models import (
     Optimizers,
     Parameters,
     TorchLossNames,
+    parameters_of,
     unwrap,
 )
 from .observe import Observer, Scalars, Summaries, has_non_finite
@@ -336,7 +337,7 @@ class Tracker(HookGuard):
             self.loss_depth += 1
         # The root again: its last forward was broken off by what no hook notices, Ctrl-C.
         elif self.root is None or module is self.root:
-            if self.is_model(module) and not _are_symbolic(inputs):
+            if not _are_symbolic(inputs) and self.is_model(module):
                 self.root = module
                 self._begin(module, inputs)
         elif self.names.of(module) is None:
@@ -371,8 +372,8 @@ class Tracker(HookGuard):
             self.loss_depth += 1
         elif (
             (self.root is None or module is self.root)
-            and self.is_model(module)
             and not _are_symbolic(inputs)
+            and self.is_model(module)
         ):
             self.root = module
             self._begin(module, inputs)
@@ -730,7 +731,7 @@ class Tracker(HookGuard):
         if self._only is not None:
             is_model = unwrap(module) is unwrap(self._only)
         else:
-            is_model = next(module.parameters(), None) is not None
+            is_model = next(parameters_of(module), None) is not None
         if is_model:
             self._models.add(module)
         return is_model

@@ -22,7 +22,15 @@ from ....capture.open_step import OpenStep
 from ....capture.profiling import Phases
 from ....model.steps import Mode
 from ..events import LossCall
-from ..internals import BatchNorm, Dropout, has_dispatch_mode, in_transform, isolated_compute
+from ..internals import (
+    BatchNorm,
+    Dropout,
+    call_keywords,
+    has_dispatch_mode,
+    in_transform,
+    isolated_compute,
+)
+from ..models import is_of_keras
 from ..observe import Observer, Scalars, Summaries
 from ..process import accelerate_accumulation_steps, is_one_of_several, memory_use
 from ..tensors import readable
@@ -286,6 +294,9 @@ class Loop:
             self._depends[kind] = _depends_on_mode(kind)
         if not self._depends[kind]:
             return
+        if is_of_keras(kind):
+            self._enter_keras(module)
+            return
         share = getattr(module, "p", True)  # of a normalization nothing is dropped
         if share:
             self._num_modules += 1
@@ -303,6 +314,14 @@ class Loop:
                 self._num_unfilled += is_unfilled
             else:
                 self._filled.add(module)
+
+    def _enter_keras(self, layer: torch.nn.Module) -> None:
+        """A layer of Keras begins to run: as it is called, whatever ``train()`` was called on."""
+        from ...keras.evidence import depends_on_mode, is_in_training
+
+        if depends_on_mode(layer):
+            self._num_modules += 1
+            self._num_in_eval += not is_in_training(layer, bool(call_keywords().get("training")))
 
     def leave(self, step: OpenStep, *, is_trained: bool) -> None:
         """The model returned.
@@ -461,4 +480,4 @@ def _is_unfilled(module: BatchNorm) -> bool | None:
 
 def _depends_on_mode(kind: type) -> bool:
     """Return whether modules of a class compute something else in training than in evaluation."""
-    return issubclass(kind, (Dropout, BatchNorm)) or kind.__name__ in _DROPS
+    return issubclass(kind, (Dropout, BatchNorm)) or kind.__name__ in _DROPS or is_of_keras(kind)
