@@ -34,6 +34,7 @@ _MOMENTUM = (
 )
 
 _SCALE = "hyperparameters/scale_pos_weight"
+_READAPTED = "evaluation/readapted/"
 _SECOND = f"{_PREFIX}second_derivative/"
 _ENDS, _TOTAL, _LEFT = (f"{_PREFIX}schedule_{what}/" for what in ("ends", "total", "left"))
 #: What a metric of Keras takes for right, and what its labels or predictions are instead.
@@ -203,12 +204,12 @@ class Setup(Rule):
     product of all until then. ``constrained``: monotone constraints go against the data.
     ``temperature``: logits are cosines times so small a number that cross-entropy stays near that
     of a guess. ``recoded``: categories have other numbers in training than in the data that are
-    evaluated.
+    evaluated. ``readapted``: a model of Keras is evaluated on the ids of a vocabulary that was
+    adapted anew.
     """
 
     name = "setup"
-    needs = ("setup", "classes", "losses", "boosting", "hyperparameters")
-    training_only = True
+    needs = ("setup", "classes", "losses", "boosting", "hyperparameters", "evaluations")
     per_model = True
     sign: ClassVar[Mapping[str, str]] = {
         "class_weights*": "loss_input",
@@ -223,6 +224,7 @@ class Setup(Rule):
         "ungrouped*": "data",
         "constrained*": "setup",
         "recoded*": "data",
+        "readapted*": "data",
         "torn_edges*": "data",
         "no_offset*": "data",
         "across*": "data",
@@ -247,6 +249,9 @@ class Setup(Rule):
         self._boosting = Boosting(self, self.rounds)
 
     def check(self, step: StepView) -> Findings:
+        yield from self._readapted(step)
+        if not step.trains:
+            return
         self._last_step = step.mode_step
         if self._first_step < 0:
             self._first_step = step.mode_step
@@ -469,6 +474,23 @@ class Setup(Rule):
                     threshold=0.0,
                     remedy="call it in the call() of the model, on the way to the loss, or take it"
                     " away",
+                )
+
+    def _readapted(self, step: StepView) -> Findings:
+        for group in prefixed(step, "evaluations", _READAPTED):
+            for tensor in group:
+                now, before = tensor.name.removeprefix(_READAPTED).split("/")
+                self._evaluated = True
+                yield self.finding(
+                    step,
+                    tensor,
+                    f"the model was trained on ids by {before} and is given those by {now}, which"
+                    f" was adapted on other data: {tensor.scalar:.0%} of the words that both know"
+                    " have another id there",
+                    condition=f"readapted {now}",
+                    value=tensor.scalar,
+                    remedy="adapt one layer, on the training data, and call the same one on all"
+                    " that the model is given, or put it into the model",
                 )
 
     def _monitored(self, step: StepView) -> Findings:

@@ -27,6 +27,7 @@ from .evidence import Evidence, Lookup, shifts
 from .layers import ModelNames
 from .losses import CROSS_ENTROPY, MOST_CLASSES, OF_PROBABILITIES, Array, LossCall
 from .pairs import PulledPairs
+from .vocabularies import Vocabularies
 
 COLLECTION = "setup"
 #: New statistics of a batch are so much of the running ones by the convention of other libraries.
@@ -101,6 +102,17 @@ class Setup:
         self.filled: set[int] = set()
         self._lookups: WeakKeyDictionary[Any, Lookups] = WeakKeyDictionary()
         self._pairs = PulledPairs()
+        #: By which vocabularies the models are given ids.
+        self.vocabularies = Vocabularies()
+
+    def giving(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what is called in the place of ``fit``, ``evaluate`` or ``predict``."""
+
+        def call(model: Any, *args: Any, **named: Any) -> Any:
+            self.vocabularies.given(model, original, args, named)
+            return original(model, *args, **named)
+
+        return call
 
     def fitting(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Return what is called in the place of ``Model.fit``."""

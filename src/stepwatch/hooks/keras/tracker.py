@@ -204,6 +204,8 @@ class BatchTracker:
         self._mode, self._only_losses = step.mode, step.has_only_losses
         if self._mode is Mode.EVAL and (number := self.owner.begun_pass()):
             self._evidence.numbers(step, "evaluations", {"evaluation/number": number})
+        if found := self.owner.setup.vocabularies.found():
+            self._evidence.numbers(step, "evaluations", found)
         if self._only_losses:
             return True
         self._name()
