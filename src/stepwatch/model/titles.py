@@ -193,6 +193,7 @@ TITLES: Mapping[str, str] = {
     "setup:over_samples": "softmax over the batch",
     "setup:padding_only": "attention mask is inverted",
     "setup:pads_tokens": "the id of padding is that of a token",
+    "setup:posterior": "the code says nothing of a sample",
     "setup:readapted": "vocabulary is another one in evaluation",
     "setup:recoded": "categories have other numbers in evaluation",
     "setup:repeated": "one layer stands at several places",

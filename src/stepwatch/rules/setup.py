@@ -16,6 +16,7 @@ from ..model.finding import Finding
 from ..model.record import StepRecord
 from ..numerics.measures import Floats, listed, number
 from .boosting import Boosting
+from .posterior import Posteriors
 from .shared import direction, in_a_row, prefixed, summaries
 
 _PREFIX = "setup/"
@@ -202,10 +203,10 @@ class Setup(Rule):
     triplets or pairs pulls together what is unlike, and pushes apart what is alike.
     ``not_cumulative``: a diffusion model is given noise by what one step keeps, and not by the
     product of all until then. ``constrained``: monotone constraints go against the data.
-    ``temperature``: logits are cosines times so small a number that cross-entropy stays near that
-    of a guess. ``recoded``: categories have other numbers in training than in the data that are
-    evaluated. ``readapted``: a model of Keras is evaluated on the ids of a vocabulary that was
-    adapted anew.
+    ``posterior``: the code of a variational autoencoder says nothing of a sample. ``temperature``:
+    logits are cosines times so small a number that cross-entropy stays near that of a guess.
+    ``recoded``: categories have other numbers in training than in the data that are evaluated.
+    ``readapted``: a model of Keras is evaluated on the ids of a vocabulary that was adapted anew.
     """
 
     name = "setup"
@@ -231,6 +232,7 @@ class Setup(Rule):
         "other_range*": "data",
         "turned*": "loss_input",
         "temperature*": "loss_input",
+        "posterior*": "loss_input",
         "not_cumulative*": "data",
         "metric*": "metric",
         "*": "mode",
@@ -247,6 +249,7 @@ class Setup(Rule):
         self._slow: dict[tuple[str, str], float] = {}
         self._first_step = self._last_step = -1
         self._boosting = Boosting(self, self.rounds)
+        self._posteriors = Posteriors(self)
 
     def check(self, step: StepView) -> Findings:
         yield from self._readapted(step)
@@ -260,6 +263,7 @@ class Setup(Rule):
         self._evaluated |= has_setup
         if has_setup:
             yield from self._objects(step)
+        yield from self._posteriors.check(step)
         if has_setup or any("classes" in one for one in held):
             yield from self._class_weights(step)
         if any("boosting" in one for one in held):

@@ -304,6 +304,37 @@ def contrasts(scale, *, is_learned=False, normalized=True):
         optimizer.step()
 
 
+class Variational(nn.Module):
+    """A variational autoencoder of vectors."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder = nn.Linear(16, 16), nn.Linear(4, 16)
+        self.fc_mu, self.fc_logvar = nn.Linear(16, 4), nn.Linear(16, 4)
+
+    def forward(self, x):
+        hidden = torch.tanh(self.encoder(x))
+        mean, spread = self.fc_mu(hidden), self.fc_logvar(hidden)
+        drawn = mean + (0.5 * spread).exp() * torch.randn_like(mean)
+        return self.decoder(drawn), mean, spread
+
+
+def encodes(reduction, *, target=lambda x: x):
+    """Learn vectors by a code; the KL divergence is a sum over its dimensions."""
+    torch.manual_seed(0)
+    basis, model = torch.randn(4, 16), Variational()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(230):
+        x = torch.randn(64, 4) @ basis
+        made, mean, spread = model(x)
+        parts = 64 if reduction == "sum" else 50
+        loss = F.mse_loss(made, target(x), reduction=reduction) / parts
+        divergence = -0.5 * (1 + spread - mean.square() - spread.exp()).sum(1).mean()
+        optimizer.zero_grad()
+        (loss + divergence).backward()
+        optimizer.step()
+
+
 class Padded(nn.Module):
     """Attends to tokens, of which those that pad a sample are 0."""
 
@@ -711,6 +742,9 @@ CASES = {
     "cosines": Case(partial(contrasts, 1.0)),
     "cosines times a learned scale": Case(partial(contrasts, 0.07, is_learned=True)),
     "products of any length": Case(partial(contrasts, 0.07, normalized=False)),
+    "a code that says nothing": Case(partial(encodes, "mean"), "posterior"),
+    "a code that says something": Case(partial(encodes, "sum")),
+    "a code of something else": Case(partial(encodes, "mean", target=torch.sign)),
     "a mask that hides tokens": Case(partial(pads, lambda one: one != 0), "padding_only"),
     "the same in numbers": Case(
         partial(pads, lambda one: one != 0, as_numbers=True), "padding_only"
