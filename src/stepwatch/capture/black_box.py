@@ -16,6 +16,7 @@ there as well: it is written again before it would be overwritten.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -44,7 +45,6 @@ from ..formats.blackbox import (
 from ..model.finding import Finding
 from ..model.record import Layout, ScalarSteps, StepRecord
 from ..model.steps import Mode
-from ..numerics.statistics import NAN, NEGINF
 from ..store import BytesLike, Store
 
 FrameArray = npt.NDArray[np.generic]
@@ -401,13 +401,10 @@ class BlackBox:
 
     def _went_wrong(self, record: StepRecord) -> bool:
         """Return whether a loss of this step is not finite, and those of the step before were."""
-        rows = record.layout.rows_of.get("losses")
-        if rows is None:
+        loss, was_finite = record.loss, self._was_finite
+        if loss is None:
             return False
-        was_finite = self._was_finite
-        self._was_finite = all(
-            not any(record.statistics[row, NAN : NEGINF + 1].tolist()) for row in rows.tolist()
-        )
+        self._was_finite = math.isfinite(loss)
         return was_finite and not self._was_finite
 
     def _dump(self, step: int) -> bool:

@@ -7,7 +7,6 @@ training.
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +25,6 @@ from ..formats.manifest import FIRST_WORKER, RUN_KEY, End, read_note
 from ..model.collection import Policy, as_collections, parse_save
 from ..model.record import Layout, ScalarRow, StepRecord
 from ..model.steps import Mode, StepCounter
-from ..numerics.statistics import COUNT, NAN, NEGINF, SUM
 from ..store import open_store, scheme_of
 from .budget import Budget
 from .in_process import InProcess
@@ -208,19 +206,18 @@ class Recorder:
             self.profiler.phases.took(mode, number)
         alike = mode, len(step)  # steps that observe more have a layout of their own
         self._layouts[alike], statistics = step.close(self._layouts.get(alike))
-        layout = self._layouts[alike]
-        if mode is Mode.TRAIN and (loss := _loss(layout, statistics)) is not None:
-            self.budget.note_loss(mode_step, loss)
         record = self._record(
             mode,
             (number, mode_step),
-            layout,
+            self._layouts[alike],
             statistics,
             raw=step.raw,
             digests=step.digests,
             exponents=step.exponents,
             times_ns=step.times_ns,
         )
+        if mode is Mode.TRAIN and (loss := record.loss) is not None:
+            self.budget.note_loss(mode_step, loss)
         values = step.scalars(statistics) if step.is_thin else None
         if values is None:
             self._carrier.take(record)
@@ -374,15 +371,3 @@ class Recorder:
         if (is_local or not self._end.lost) and is_deleted(self.store):
             self._end = replace(self._end, lost=DELETED)
         return self._end
-
-
-def _loss(layout: Layout, statistics: npt.NDArray[np.float64]) -> float | None:
-    """Return the first loss of a step: nan if any is not finite, ``None`` if it has none."""
-    rows = layout.rows_of.get("losses")
-    if rows is None:
-        return None
-    losses = statistics[rows].tolist()
-    if any(any(loss[NAN : NEGINF + 1]) for loss in losses):
-        return math.nan
-    count, total = losses[0][COUNT], losses[0][SUM]
-    return total / count if count else None

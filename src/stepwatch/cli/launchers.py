@@ -19,6 +19,7 @@ from click.core import ParameterSource
 
 from ..config.variables import leave_run_options
 from ..errors import ConfigError
+from ..store import scheme_of
 
 #: Launchers that run a script by Python themselves, with the option by which they run a module.
 _SCRIPTS = {"torchrun": "-m", "accelerate": "-m", "deepspeed": "--module"}
@@ -130,6 +131,11 @@ def given_options(context: click.Context) -> list[str]:
             values = value if option.multiple else [value]
             found += [f"{flag}={one}" for one in values]
     return found
+
+
+def run_option(run: str) -> str:
+    """Return the option that names a run, for a process that may run in another folder."""
+    return f"--run={run if scheme_of(run) else os.path.abspath(run)}"
 
 
 def launch(command: Sequence[str], options: Sequence[str]) -> None:

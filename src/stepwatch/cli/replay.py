@@ -18,13 +18,12 @@ from ..diff.comparison import NOT_COMPUTED, Compared, Outcome, compare_steps, ou
 from ..errors import ConfigError, RunExists, StepUnavailable, TrainingStopped
 from ..formats import RunTarget, open_writer, run_format
 from ..formats.blackbox import Frame, read_frames
-from ..formats.convert import clear
 from ..formats.known_runs import is_known, remember
 from ..formats.manifest import End, Manifest, script_digest
 from ..model.record import StepRecord
 from ..runtime.process import identity
 from ..runtime.secrets import MASK
-from ..store import Store, open_store
+from ..store import Store, clear, open_store
 from ..store.local import local_path
 from ..trial import Trial
 from ..trial.recording import Recording, find_learning_rates, find_record, find_recording

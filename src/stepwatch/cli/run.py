@@ -30,10 +30,10 @@ from ..judge.parameters import parse_rules, rule_specs
 from ..model.collection import parse_save
 from ..plugins import registry
 from ..rules import DEFAULT_RULES
-from ..store import Store, open_store, scheme_of
+from ..store import Store, open_store
 from ..store.local import local_path
 from .launch import Launcher, Script, default_run
-from .launchers import find_launch, given_options, is_this_python, launch
+from .launchers import find_launch, given_options, is_this_python, launch, run_option
 from .script_command import SCRIPT_EPILOG, SCRIPT_SETTINGS
 from .session import MakeFrameworks
 
@@ -290,8 +290,7 @@ def run(
     started = None if module else find_launch([script, *arguments])
     if started is not None and not is_this_python(started):
         url = to or default_run(runs_folder(), name or Path(started.script).stem)
-        where = url if scheme_of(url) else os.path.abspath(url)
-        options = [f"--run={where}", *given_options(click.get_current_context())]
+        options = [run_option(url), *given_options(click.get_current_context())]
         return partial(launch, started.command(), options)
     if started is not None:
         script, arguments, module = started.script, started.arguments, started.is_module

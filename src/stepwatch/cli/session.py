@@ -42,8 +42,9 @@ from ..model.record import ScalarSteps, StepRecord
 from ..plugins import registry
 from ..runtime.imports import OnImport
 from ..runtime.secrets import MASK, masked
-from ..store import Store, scheme_of
+from ..store import Store, clear
 from .children import ChildProcesses
+from .launchers import run_option
 from .progress import FindingDedup, Progress
 
 if TYPE_CHECKING:
@@ -431,12 +432,10 @@ class Session:
             if hook.recorder.num_steps or hook.recorder.opened:
                 return None
             hook.close()
-            for key in hook.recorder.store.list():
-                hook.recorder.store.delete(key)
+            clear(hook.recorder.store)
         self._num_handed_over += 1
         self._stop_importing()
-        where = run if scheme_of(run) else os.path.abspath(run)
-        return [f"--run={where}", *self._watches_others]
+        return [run_option(run), *self._watches_others]
 
     def _stop_importing(self) -> None:
         for one in self._importing:
@@ -462,15 +461,11 @@ class Session:
 
     def _finish(self, state: str, error: str) -> None:
         hook = self._frameworks.first
-        if self._num_handed_over:
-            self._progress.close()
-            self._progress.print_detail(self._children.line())
-            self._forwarder.close()
-            return
-        if hook is None:
+        if hook is None or self._num_handed_over:
             self._progress.close()
             names = self._frameworks.names()
-            if self._progress.is_first and not self._frameworks_failed:
+            is_known = self._frameworks_failed or self._num_handed_over
+            if self._progress.is_first and not is_known:
                 self._progress.print_line(
                     f"the script trained with none of {', '.join(names)}: there was nothing to see"
                 )

@@ -20,7 +20,7 @@ from rich.progress import (
 
 from ..errors import ConfigError, NotAFile, RunExists, RunNotFound, StoreError
 from ..formats import run_format
-from ..formats.convert import clear, copy_findings, target_names
+from ..formats.convert import copy_findings, target_names
 from ..formats.convert import convert as convert_run
 from ..formats.copying import RunCopy, changes, list_keys
 from ..formats.native.merge import compact as compact_parts
@@ -31,7 +31,7 @@ from ..formats.verification import Damage, Verification
 from ..formats.verification import verify as verify_run
 from ..judge.verdict import plural
 from ..runtime.terminal import print_text
-from ..store import Store, open_store
+from ..store import Store, clear, open_store
 from ..store.local import local_path
 from ..trial import Trial
 from .console import SafeConsole, print_json, track_progress, working

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 
 from ..errors import ConfigError, nearest
@@ -213,10 +212,3 @@ def copy_findings(source: Store, target: Store) -> int:
     for key in keys:
         target.put(key, source.get(key))
     return len(keys)
-
-
-def clear(store: Store) -> None:
-    """Remove what a conversion that failed has written."""
-    for key in store.list():
-        with suppress(OSError):
-            store.delete(key)

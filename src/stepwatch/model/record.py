@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..numerics.statistics import COUNT, NAN, NEGINF, SUM
 from .collection import loss_function, subject
 from .steps import Mode
 
@@ -166,6 +168,18 @@ class StepRecord:
     digests: Mapping[str, int] = field(default_factory=dict)
     exponents: Mapping[str, npt.NDArray[np.int64]] = field(default_factory=dict)
     times_ns: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def loss(self) -> float | None:
+        """The first loss: nan if any is not finite, ``None`` if it is not known."""
+        rows = self.layout.rows_of.get("losses")
+        if rows is None:
+            return None
+        losses = self.statistics[rows].tolist()
+        if any(any(one[NAN : NEGINF + 1]) for one in losses):
+            return math.nan
+        count, total = float(losses[0][COUNT]), float(losses[0][SUM])
+        return total / count if count else None
 
 
 class ScalarRow(NamedTuple):

@@ -11,6 +11,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Protocol, cast, overload, runtime_checkable
 
 from ..errors import ConfigError, nearest
@@ -151,6 +152,17 @@ def put_parts(store: Store, key: str, parts: Sequence[BytesLike]) -> None:
         store.put_parts(key, parts)
     else:
         store.put(key, b"".join(parts))
+
+
+def clear(store: Store) -> None:
+    """Remove all that a store holds, but for what cannot be removed.
+
+    Raises:
+        StoreError: It cannot be listed.
+    """
+    for key in store.list():
+        with suppress(OSError):
+            store.delete(key)
 
 
 def scheme_of(location: str) -> str:
