@@ -11,6 +11,7 @@ import click
 import pytest
 
 import stepwatch
+from stepwatch.cli.console import progress_console
 from stepwatch.cli.main import GROUP, VERBS, command
 from stepwatch.plugins import registry
 
@@ -157,6 +158,14 @@ class TestFlags:
     def test_of_an_error_it_is_shown_where_it_was_raised(self, verb, tmp_path):
         shown = [verb("verify", tmp_path / "none", *options)[2] for options in ((), ("-v",))]
         assert ["Traceback" in one for one in shown] == [False, True]
+
+    @pytest.mark.parametrize("option", ["--no-color", "--quiet"])
+    def test_what_is_under_way_is_shown_as_asked(self, option):
+        with click.Context(command) as context:
+            context.meta[option] = True
+            shown = progress_console()
+
+        assert (option == "--no-color", option == "--quiet") == (shown.no_color, shown.quiet)
 
     def test_the_options_of_run_stand_under_headings(self, verb):
         out = verb("run", "--help")[1]

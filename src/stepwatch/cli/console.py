@@ -40,11 +40,11 @@ class SafeConsole(Console):
             yield one if one.control else Segment(visible(one.text), one.style)
 
 
-def console(*, stderr: bool = False) -> Console:
+def console(*, stderr: bool = False, quiet: bool = False) -> Console:
     """Return the console for results: as wide as the terminal or ``$COLUMNS``, else wide."""
     context = click.get_current_context(silent=True)
     is_plain = bool(context and context.meta.get("--no-color"))
-    how: dict[str, Any] = {"highlight": False, "stderr": stderr}
+    how: dict[str, Any] = {"highlight": False, "stderr": stderr, "quiet": quiet}
     if is_plain:  # rich itself looks at $NO_COLOR
         how["no_color"] = True
     output = SafeConsole(**how)
@@ -74,8 +74,7 @@ def working(text: str) -> Status:
 def progress_console() -> Console:
     """Return the console for what is under way; it shows nothing if asked to be quiet."""
     context = click.get_current_context(silent=True)
-    asked = {} if context is None else {**context.params, **context.meta}
-    return SafeConsole(stderr=True, quiet=bool(asked.get("quiet") or asked.get("--quiet")))
+    return console(stderr=True, quiet=bool(context and context.meta.get("--quiet")))
 
 
 #: Of the documents that verbs print, unless they say theirs; it grows when a key changes its

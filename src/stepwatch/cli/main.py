@@ -91,33 +91,33 @@ class _Verbs(click.Group):
         verb = registry.load(GROUP, cmd_name)  # names what there is, if this is not
         if not isinstance(verb, click.Command):
             return None
-        _take_everywhere(verb)
+        _add_common_options(verb)
         return verb
 
 
-def _take_everywhere(verb: click.Command) -> None:
+def _add_common_options(verb: click.Command) -> None:
     """Have a verb, and those below it, take the options that every verb has."""
     if isinstance(verb, click.Group):
         for below in verb.commands.values():
-            _take_everywhere(below)
+            _add_common_options(below)
         return
     known = {name for one in verb.params for name in one.opts}
     if NO_COLOR in known:
         return
     verb.params += [
         click.Option(names, expose_value=False, callback=_keep, **how)
-        for names, how in _EVERYWHERE.items()
+        for names, how in _COMMON_OPTIONS.items()
         if not known.intersection(names)
     ]
     if verb.callback is not None:
-        verb.callback = _as_asked_everywhere(verb.callback)
+        verb.callback = _with_common_options(verb.callback)
 
 
 def _keep(context: click.Context, option: click.Parameter, value: object) -> None:
     context.meta.setdefault(option.opts[-1], value)
 
 
-_EVERYWHERE: Mapping[tuple[str, ...], Mapping[str, Any]] = {
+_COMMON_OPTIONS: Mapping[tuple[str, ...], Mapping[str, Any]] = {
     ("-o", OUTPUT): {
         "type": click.Path(dir_okay=False),
         "metavar": "FILE",
@@ -129,7 +129,7 @@ _EVERYWHERE: Mapping[tuple[str, ...], Mapping[str, Any]] = {
 }
 
 
-def _as_asked_everywhere(callback: Callable[..., object]) -> Callable[..., object]:
+def _with_common_options(callback: Callable[..., object]) -> Callable[..., object]:
     """Return what a verb does as the options ask that every verb has.
 
     It says what it waits for, unless asked to be quiet.
@@ -140,8 +140,9 @@ def _as_asked_everywhere(callback: Callable[..., object]) -> Callable[..., objec
         from ..runtime.waiting import long_waits
 
         asked = click.get_current_context().meta
+        asked[QUIET] = asked.get(QUIET) or options.get("quiet", False)
         with ExitStack() as around:
-            if not (asked.get(QUIET) or options.get("quiet") or options.get("as_json")):
+            if not (asked[QUIET] or options.get("as_json")):
                 say = lambda what: print(f"stepwatch: waiting for {what}", file=sys.stderr)  # noqa: E731
                 around.enter_context(long_waits(say))
             if asked.get(OUTPUT):

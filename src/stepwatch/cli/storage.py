@@ -20,8 +20,8 @@ from rich.progress import (
 
 from ..errors import ConfigError, NotAFile, RunExists, RunNotFound, StoreError
 from ..formats import run_format
-from ..formats.convert import copy_findings, target_names
 from ..formats.convert import convert as convert_run
+from ..formats.convert import copy_findings, target_names
 from ..formats.copying import RunCopy, changes, list_keys
 from ..formats.native.merge import compact as compact_parts
 from ..formats.native.reader import NativeReader
@@ -34,7 +34,7 @@ from ..runtime.terminal import print_text
 from ..store import Store, clear, open_store
 from ..store.local import local_path
 from ..trial import Trial
-from .console import SafeConsole, print_json, track_progress, working
+from .console import print_json, progress_console, track_progress, working
 from .run_names import RUN, RunVerb
 
 
@@ -103,7 +103,7 @@ def convert(source: str, destination: str, target: str, *, as_json: bool, quiet:
         raise RunExists(f"{destination} already holds a run; give another DST, or delete it")
     if store.list():
         raise ConfigError(f"{destination} is not empty; give another DST")
-    with _undone_if_broken_off(store), _progress_bar(trial, show=not quiet) as progress:
+    with _undone_if_broken_off(store), _progress_bar(trial) as progress:
         losses = convert_run(trial.reader, store, target, lambda: progress.advance(_TASK)).lines()
         if target == "tensorboard":
             if trial.store.list("findings/"):
@@ -144,12 +144,12 @@ def _undone_if_broken_off(store: Store) -> Iterator[None]:
 
 
 @contextmanager
-def _progress_bar(trial: Trial, *, show: bool) -> Iterator[Progress]:
+def _progress_bar(trial: Trial) -> Iterator[Progress]:
     workers = trial.workers
     total = sum(range_.count for one in workers for range_ in trial.reader.step_ranges(one))
     columns = (TextColumn("converting"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    output = SafeConsole(stderr=True)
-    hidden = not (show and output.is_terminal and sys.stderr.isatty())
+    output = progress_console()
+    hidden = output.quiet or not (output.is_terminal and sys.stderr.isatty())
     with Progress(*columns, console=output, transient=True, disable=hidden) as progress:
         progress.add_task("steps", total=total)
         yield progress
