@@ -98,8 +98,6 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         self._functions.attach()
         self._replaced.put(keras.Model, "fit", self.setup.fitting)
         self.setup.vocabularies.put(self._replaced)
-        for name in ("fit", "evaluate", "predict"):
-            self._replaced.put(keras.Model, name, self.setup.giving)
         self._replaced.put(keras.Model, "set_weights", calling_first(self._begin_set))
         for kind, mode in MODES.items():
             in_fit, alone = (self._ending(mode, is_in_fit=is_in) for is_in in (True, False))

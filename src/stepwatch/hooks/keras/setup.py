@@ -105,15 +105,6 @@ class Setup:
         #: By which vocabularies the models are given ids.
         self.vocabularies = Vocabularies()
 
-    def giving(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what is called in the place of ``fit``, ``evaluate`` or ``predict``."""
-
-        def call(model: Any, *args: Any, **named: Any) -> Any:
-            self.vocabularies.given(model, original, args, named)
-            return original(model, *args, **named)
-
-        return call
-
     def fitting(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Return what is called in the place of ``Model.fit``."""
 

@@ -160,8 +160,7 @@ def softmaxes_over_first(loss: torch.Tensor, size: int, names: Mapping[int, str]
         shape = output_shape(node) if "softmax" in operation(node) else ()
         if len(shape) < 2 or shape[0] != size or shape.count(size) != 1:
             continue
-        # A dimension that was counted from the end is held without its sign.
-        if (node._saved_dim + len(shape)) % 2**64 % len(shape) == 0:
+        if _dimension(node, len(shape)) == 0:
             yield _title(node, consumers, names, consumers[node])
 
 
@@ -203,7 +202,7 @@ def cosine_logits(loss: torch.Tensor) -> Iterator[CosineLogits]:
             continue
         shape = first.shape[0], second.shape[1]
         is_small = max(shares.numel(), first.numel(), second.numel()) <= _MOST_COSINES
-        if shares.shape != shape or not is_small or not _are_rows(node):
+        if shares.shape != shape or not is_small or _dimension(node, 2) != 1:
             continue
         norms = torch.cat([first.float().norm(dim=1), second.float().norm(dim=0)])
         if bool(((norms - 1).abs() > _UNIT).any()):
@@ -215,9 +214,10 @@ def cosine_logits(loss: torch.Tensor) -> Iterator[CosineLogits]:
             yield CosineLogits(sizes[0] / sizes[1], shape[1])
 
 
-def _are_rows(softmax: Any) -> bool:
-    """Return whether a softmax of a matrix is taken over each row."""
-    return bool((softmax._saved_dim + 2) % 2**64 % 2 == 1)
+def _dimension(softmax: Any, rank: int) -> int:
+    """Return over which dimension of so many a softmax is taken."""
+    # One that was counted from the end is held without its sign.
+    return int((softmax._saved_dim + rank) % 2**64 % rank)
 
 
 class Accumulation(NamedTuple):

@@ -147,14 +147,19 @@ class GraphBatches:
         lacks = self._num_looked == self._num_lacking >= _LEAST_BATCHES
         return self._name if lacks else ""
 
-    def returned(self, name: str, inputs: tuple[object, ...], keywords: dict[str, object]) -> None:
+    def returned(
+        self,
+        name: str,
+        inputs: tuple[object, ...],
+        keywords: dict[str, object],
+        edges: torch.Tensor | None,
+    ) -> None:
         """A module returned: note its edges, or judge those of the layers inside of it."""
         if self.is_known or self._has_one_graph:
             return
         given: dict[int | str, object] = {}
         given.update(enumerate(inputs))
         given.update(keywords)
-        edges = next((one for key in (1, "edge_index") if _are_edges(one := given.get(key))), None)
         nodes = next((given[key] for key in (0, "x") if key in given), None)
         num_nodes = len(nodes) if type(nodes) is torch.Tensor and nodes.dim() else 0
         if (owners := self._owners(given.values(), {*self._edges, num_nodes})) is not None:
@@ -339,7 +344,7 @@ class Setup:
                 if are_torn(to_numpy(edges[0])):
                     self._in_masks[f"setup/torn_edges/{name}"] = 1.0
         with isolated_compute("cpu"):
-            self._batches.returned(name, inputs, keywords)
+            self._batches.returned(name, inputs, keywords, edges[0] if edges else None)
         if not self._embedded:
             return
         if isinstance(module, torch.nn.RNNBase) and inputs:
