@@ -209,6 +209,15 @@ class TestThinning:
 
         assert [100, 101, 102] == [step for step in range(95, 160) if step not in thin]
 
+    def test_each_doubling_of_a_hundred_steps_is_observed_in_full(self, monkeypatch):
+        """Whatever the period: what becomes of a model shows only later."""
+        training = Training(monkeypatch)
+        training.train(40, plain_ms=0.2, full_ms=50)
+        steps = range(40, 2000)
+
+        full = [step for step in steps if not training.budget.thins(Mode.TRAIN, step)]
+        assert [100, 200, 400, 800, 1000, 1600] == full
+
     @pytest.mark.parametrize(("slope", "is_full"), [(0.1, True), (-0.1, False), (0.0, False)])
     def test_as_a_loss_rises_the_steps_after_it_are_observed_in_full(
         self, monkeypatch, slope, is_full
