@@ -28,7 +28,7 @@ FULL_STEPS = 11
 START_S = 0.1
 #: The periods to choose from; multiples of ten meet what is saved every tenth step anyway.
 PERIODS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-#: This TRAIN or EVAL step, and that at each doubling of it, is observed in full whatever the period.
+#: This step of a mode, and that at each doubling of it, is observed in full whatever the period.
 LANDMARK = 100
 # Of full steps that are multiples of this, more is saved by default, such as states of optimizers.
 _TENTH = 10
