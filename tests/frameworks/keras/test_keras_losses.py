@@ -8,14 +8,14 @@ import pytest
 from keras import layers
 
 from stepwatch.hooks.keras import KerasHook
-from stepwatch.hooks.keras.losses import (
+from stepwatch.hooks.keras.losses import loss_call
+from stepwatch.hooks.losses import (
     CROSS_ENTROPY,
     OF_PROBABILITIES,
     LossCall,
     compared_targets,
     confusion,
     log_partition,
-    loss_call,
     relative_spread,
 )
 from stepwatch.model.steps import Mode

@@ -37,6 +37,7 @@ from ...capture.open_step import OpenStep
 from ...capture.plan import NOTHING, STATISTICS
 from ...model.record import TensorInfo
 from ...numerics.packed import unpack_rows
+from ..losses import LossCall
 
 #: What a graph holds of a tensor: nothing, its statistics, its value, or both.
 NONE, PACKED, VALUE, FULL = 0, 1, 2, 3
@@ -357,10 +358,16 @@ class Collector:
         plan: What the graph holds of each tensor.
         in_loop: Whether the function is the body of a loop; full values are then not kept, as
             there would be one for each turn.
+        function: The name of the function that is differentiated, of which this is a part; empty
+            for none.
     """
 
-    def __init__(self, plan: GraphPlan, *, in_loop: bool = False) -> None:
-        self.plan, self.in_loop = plan, in_loop
+    def __init__(self, plan: GraphPlan, *, in_loop: bool = False, function: str = "") -> None:
+        self.plan, self.in_loop, self.function = plan, in_loop, function
+        #: The losses that were computed in it.
+        self.losses: list[LossCall] = []
+        #: What losses compared predictions with, in it and in what it called.
+        self.labels: list[Any] = []
         self.trains = self.runs = False
         self._level = get_opaque_trace_state()
         self._infos: list[TensorInfo] = []
@@ -384,6 +391,12 @@ class Collector:
         if self.in_loop or self.plan.of(info):  # of later turns it may be wanted
             self._infos.append(info)
             self._values.append(jax.lax.stop_gradient(value))
+
+    @property
+    def kinds(self) -> set[str]:
+        """The collections of what was observed in it and in what it called."""
+        own = {info.collection for info in self._infos}
+        return own.union(*(stats.kinds for stats in self._stats))
 
     def add(self, stats: TraceStats) -> None:
         """Take over what was observed in a function that was called here."""

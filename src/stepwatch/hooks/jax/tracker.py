@@ -9,10 +9,12 @@ is kept on its level of tracing.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Protocol
 
 import jax
@@ -27,8 +29,11 @@ from ...model.record import TensorInfo
 from ...model.steps import Mode
 from ...numerics.statistics import summarize
 from ..base import own_time, timed
+from ..evidence import Evidence
+from ..losses import LossCall, mean_loss
 from ..observations import DEPENDENCE
 from .graphs import compared_in_graph
+from .losses import batches
 from .modules import (
     ModuleCalls,
     ModulePaths,
@@ -52,6 +57,9 @@ from .running_statistics import num_unfilled
 
 # What belongs to the step before, where a call has nothing else: an update may be one of its own.
 _BESIDE = frozenset({"scalars", "tensors", "learning_rates"})
+_COMPARED = ("prediction", "label")
+# A loss is the mean of what its function returns if it is that within this fraction.
+_SAME_LOSS = 1e-4
 
 
 class Steps:
@@ -80,6 +88,9 @@ class Steps:
         self.last_mode = Mode.TRAIN
         self._pending: list[TraceStats] = []
         self._is_one = False
+        self._evidence = Evidence(set())
+        # Of each loss whose function is known, whether it is that function's mean.
+        self._is_plain: dict[str, bool] = {}
 
     def before_call(self) -> None:
         """A call begins that is no part of another."""
@@ -168,8 +179,12 @@ class Steps:
 
     def _fill(self, parts: list[TraceStep]) -> None:
         step = self._recorder.open_step(self.last_mode)
+        values = {
+            part.infos[index].name: value for part in parts for index, value in part.values.items()
+        }
         for part in parts:
-            for index, info in enumerate(part.infos):
+            for index, known in enumerate(part.infos):
+                info = self._as_computed(known, values)
                 level = step.level(info)
                 if level != NOTHING and index not in part.statistics:
                     step.add(info, part.values[index], level)
@@ -178,6 +193,37 @@ class Steps:
                     step.add_statistics(info, part.statistics[index])
                 if level > STATISTICS and index in part.values:
                     step.add_more(info, part.values[index], level)
+        if not step.has_only_losses:
+            self._add_evidence(step, parts, values)
+
+    def _as_computed(self, info: TensorInfo, values: Mapping[str, Any]) -> TensorInfo:
+        """Return a loss without its function where more than that makes it, such as a penalty."""
+        if info.collection != "losses" or not info.function:
+            return info
+        name = info.name.partition("/")[2]
+        if name not in self._is_plain:
+            prediction, label = (values.get(f"{what}/{name}") for what in _COMPARED)
+            call, mean = LossCall(info.function, prediction, label), math.nan
+            if prediction is not None and label is not None:
+                mean = mean_loss(call, prediction, label)
+            loss = float(values.get(info.name, math.nan))
+            self._is_plain[name] = math.isclose(mean, loss, rel_tol=_SAME_LOSS)
+        return info if self._is_plain[name] else replace(info, function="")
+
+    def _add_evidence(
+        self, step: OpenStep, parts: list[TraceStep], values: Mapping[str, Any]
+    ) -> None:
+        """Add what rules need of samples and losses beyond statistics, where values are at hand."""
+        infos = [info for part in parts for info in part.infos]
+        calls = {
+            info.name.partition("/")[2]: LossCall(info.function, None, None)
+            for info in infos
+            if info.collection == "predictions"
+        }
+        given = [info.name for info in infos if info.collection == "batches"]
+        self._evidence.losses(step, calls, values.get)
+        self._evidence.samples(step, given, values.get)
+        self._evidence.targets(step, calls, given, None, values.get)
 
     def _end(self) -> None:
         self._recorder.end_step(self.last_mode)
@@ -224,6 +270,8 @@ class Tracker:
         self._plans = GraphPlans()
         self._plan = GraphPlan(recorder.new_step(Mode.TRAIN))
         self.names, self.modules = ParameterNames(), ModulePaths()
+        # Of each function that is differentiated, by which one its loss is computed.
+        self._functions: dict[str, str] = {}
         #: What functions that train are given.
         self.arguments = RepeatedArguments()
         #: All parameters with regard to which something was differentiated: ``None`` for what
@@ -374,18 +422,29 @@ class Tracker:
     # Collecting
 
     @contextmanager
-    def collecting(self, *, in_loop: bool = False) -> Iterator[Collector]:
-        """Collect what is observed on this level of tracing."""
+    def collecting(self, *, in_loop: bool = False, function: str = "") -> Iterator[Collector]:
+        """Collect what is observed on this level of tracing.
+
+        Args:
+            in_loop: Whether it is the body of a loop.
+            function: The name of the function that is differentiated, if it is one.
+        """
         around = self._stack[-1] if self._stack else None
         if around is None:
             self._find_modules()
         plan = around.plan if around else self._plan
-        collector = Collector(plan, in_loop=in_loop or bool(around and around.in_loop))
+        if around is not None and not in_loop:
+            function = function or around.function
+        collector = Collector(
+            plan, in_loop=in_loop or bool(around and around.in_loop), function=function
+        )
         self._stack.append(collector)
         try:
             yield collector
         finally:
             self._stack.remove(collector)
+            if around is not None:
+                around.labels += collector.labels
 
     @guarded
     def _find_modules(self) -> None:
@@ -398,7 +457,30 @@ class Tracker:
     @timed
     @guarded
     def _closed(self, collector: Collector) -> TraceStats:
+        is_one = len(collector.losses) == 1 and "predictions" not in collector.kinds
+        if is_one and collector.function and not collector.only_losses:
+            self._compares(collector, collector.losses[0])
         return collector.close()
+
+    def _compares(self, collector: Collector, call: LossCall) -> None:
+        """Observe what a loss compares; of a function with several nobody knows which counts."""
+        for what, kind, value, arranged in (
+            ("prediction", "predictions", call.prediction, call.arranged),
+            ("label", "labels", call.label, call.label_arranged),
+        ):
+            array = jax.numpy.asarray(value)
+            if kind == "labels":
+                collector.labels.append(array)
+            array = arranged.value(array)
+            named = {f"{what}/{collector.function}": array}
+            self._observe(collector, kind, named, function=call.function)
+        self._functions[collector.function] = call.computed_by
+
+    @guarded
+    def computed(self, call: LossCall) -> None:
+        """A loss of optax was computed."""
+        if self.is_collecting:
+            self._stack[-1].losses.append(call)
 
     @timed
     @guarded
@@ -407,6 +489,7 @@ class Tracker:
         function: Function,
         argnums: Any,
         args: Any,
+        kwargs: Any,
         loss: Any,
         gradients: Any,
         stats: TraceStats,
@@ -414,9 +497,11 @@ class Tracker:
         collector = self._stack[-1]
         collector.add(stats)
         collector.trains = True
-        losses = {f"loss/{function_name(function)}": loss}
+        name = function_name(function)
+        computed_by = self._functions.get(name, "")
+        losses = {f"loss/{name}": loss}
         if collector.only_losses:
-            self._observe(collector, "losses", losses)
+            self._observe(collector, "losses", losses, function=computed_by)
             return
         single = not isinstance(argnums, (tuple, list))
         numbers = (argnums,) if single else argnums
@@ -430,7 +515,13 @@ class Tracker:
             self.parameters[name] = None if known else "of a dtype without statistics"
         new = {n: v for n, v in parameters.items() if collector.observed.get(n) is not v}
         self._observe(collector, "weights", new, trainable=True)
-        self._observe(collector, "losses", losses)
+        self._observe(collector, "losses", losses, function=computed_by)
+        others = [number for number in range(len(args)) if number not in numbers]
+        beside = dict(
+            zip(argument_names(function, others), (args[one] for one in others), strict=True)
+        )
+        found_batches = batches(beside | kwargs, list(given.values()), collector.labels)
+        self._observe(collector, "batches", found_batches)
         gradient = {f"gradient/{name}": value for name, value in slopes.items()}
         self._observe(collector, "gradients", gradient)
 
@@ -457,12 +548,19 @@ class Tracker:
 
     @guarded
     def _observe(
-        self, collector: Collector, kind: str, values: Any, *, trainable: bool | None = None
+        self,
+        collector: Collector,
+        kind: str,
+        values: Any,
+        *,
+        trainable: bool | None = None,
+        function: str = "",
     ) -> None:
         for name, value in values.items():
             if is_readable(value):
                 dtype, shape = value.dtype.name, tuple(value.shape)
-                collector.observe(TensorInfo(name, kind, dtype, shape, trainable), value)
+                info = TensorInfo(name, kind, dtype, shape, trainable, function=function)
+                collector.observe(info, value)
 
     # Modules
 

@@ -19,7 +19,8 @@ import jax
 
 from ...model.steps import Mode
 from ..patching import PatchSet, calling_first
-from .modules import ModuleCalls
+from .losses import LossFunctions
+from .modules import ModuleCalls, function_name
 from .packed_stats import GraphPlan, TraceStats
 from .repeats import DRAWS, RepeatedArguments, instrumented_fold
 from .schedules import Schedules
@@ -138,7 +139,7 @@ def instrumented_gradient(transform: Function, value_and_grad: Function) -> Func
                 carried = loss_returning_stats(function, has_aux=has_aux)
                 with_stats = value_and_grad(carried, argnums, has_aux=True, **options)
                 (loss, (aux, stats)), gradients = with_stats(*args, **kwargs)
-                tracker.differentiated(function, argnums, args, loss, gradients, stats)
+                tracker.differentiated(function, argnums, args, kwargs, loss, gradients, stats)
                 if transform is value_and_grad:
                     return ((loss, aux) if has_aux else loss), gradients
                 return (gradients, aux) if has_aux else gradients
@@ -271,7 +272,7 @@ def loss_returning_stats(function: Function, *, has_aux: bool) -> Function:
 
     @functools.wraps(function, updated=())
     def carried(*args: Any, **kwargs: Any) -> Any:
-        with _collecting() as stats:
+        with _collecting(function=function_name(function)) as stats:
             output = function(*args, **kwargs)
         if not has_aux:
             return output, (None, stats())
@@ -283,13 +284,13 @@ def loss_returning_stats(function: Function, *, has_aux: bool) -> Function:
 
 
 @contextmanager
-def _collecting(*, in_loop: bool = False) -> Iterator[Callable[[], TraceStats]]:
+def _collecting(*, in_loop: bool = False, function: str = "") -> Iterator[Callable[[], TraceStats]]:
     """Collect what is observed inside; yield what returns it, to be called on the same level."""
     tracker = active_tracker()
     if tracker is None:
         yield TraceStats
         return
-    with tracker.collecting(in_loop=in_loop) as collector:
+    with tracker.collecting(in_loop=in_loop, function=function) as collector:
         yield lambda: tracker.closed(collector)
 
 
@@ -309,7 +310,7 @@ class Patches:
 
     def __init__(self) -> None:
         self.modules = ModuleCalls(active_tracker)
-        self._schedules = Schedules(active_tracker)
+        self._schedules, self._losses = Schedules(active_tracker), LossFunctions(active_tracker)
         self._replaced = PatchSet()
 
     def put(self) -> None:
@@ -328,12 +329,14 @@ class Patches:
             self._replaced.put(module, name, make)
         self.modules.wrap()
         self._schedules.wrap()
+        self._losses.wrap()
 
     def remove(self) -> None:
         """Put back, but for what somebody else has replaced since."""
         self._replaced.remove()
         self.modules.remove()
         self._schedules.remove()
+        self._losses.remove()
 
 
 #: Those of this process.

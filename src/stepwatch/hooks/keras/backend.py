@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...capture.open_step import OpenStep
+from ..losses import LossCall
 from ..observations import Reader, TensorRef
-from .losses import LossCall
 
 
 @dataclass

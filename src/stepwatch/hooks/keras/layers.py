@@ -19,6 +19,26 @@ import keras
 from ..patching import Function, ListenerPatches
 from .losses import FUNCTIONS
 
+# Layers that compute something else in training than in evaluation.
+_OF_MODE = (
+    keras.layers.Dropout,
+    keras.layers.GaussianDropout,
+    keras.layers.AlphaDropout,
+    keras.layers.GaussianNoise,
+    keras.layers.BatchNormalization,
+)
+
+
+def depends_on_mode(layer: Any) -> bool:
+    """Return whether a layer knows training from evaluation; not where it drops nothing."""
+    return isinstance(layer, _OF_MODE) and bool(getattr(layer, "rate", 1.0))
+
+
+def is_in_training(layer: Any, training: bool | None) -> bool:
+    """Return whether a layer computes as in training, as it was called."""
+    is_frozen = isinstance(layer, keras.layers.BatchNormalization) and not layer.trainable
+    return bool(training) and not is_frozen
+
 
 class ModelNames:
     """Names of what is in one model: the path of layer names, as in ``encoder/dense/kernel``.

@@ -7,9 +7,9 @@ from weakref import WeakKeyDictionary
 
 from ...capture.open_step import OpenStep
 from ...numerics.measures import Floats, scalar_value
+from ..evidence import Evidence, Lookup
 from ..pairs import MOST_LOOKS, MOST_PAIRS, SETTLED, ContrastiveLoss, Pairs, elements
 from .backend import StepFacts
-from .evidence import Evidence, Lookup
 from .layers import ModelNames
 
 _COLLECTION = "setup"

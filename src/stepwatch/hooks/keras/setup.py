@@ -20,12 +20,12 @@ import numpy as np
 
 from ...capture.open_step import OpenStep
 from ...numerics.measures import Floats
+from ..evidence import Evidence, Lookup, shifts
 from ..lookups import MOST_IDS, Lookups, as_whole
+from ..losses import CROSS_ENTROPY, MOST_CLASSES, OF_PROBABILITIES, Array, LossCall
 from ..observations import padded_share, pads_tokens
 from .backend import StepFacts
-from .evidence import Evidence, Lookup, shifts
 from .layers import ModelNames
-from .losses import CROSS_ENTROPY, MOST_CLASSES, OF_PROBABILITIES, Array, LossCall
 from .pairs import PulledPairs
 from .vocabularies import Vocabularies
 

@@ -21,6 +21,8 @@ from ...model.record import TensorInfo
 from ...model.steps import Mode
 from ...numerics.measures import Floats, scalar_value
 from ..base import coverage_line, own_time, timed
+from ..evidence import Evidence, row_norms, sampled, update_ratio
+from ..losses import AS_IT_IS, Arrangement, LossCall, compared_targets
 from ..observations import (
     Observations,
     PackedTensors,
@@ -39,17 +41,17 @@ from .backend import (
     is_floating,
     tensors_in,
 )
-from .evidence import (
-    Evidence,
-    as_adam,
+from .layers import (
+    LAYER_EVENTS,
+    LOSS_EVENTS,
+    LayerCall,
+    ModelNames,
     depends_on_mode,
     is_in_training,
-    row_norms,
-    sampled,
-    update_ratio,
+    slot_names,
 )
-from .layers import LAYER_EVENTS, LOSS_EVENTS, LayerCall, ModelNames, slot_names
-from .losses import AS_IT_IS, Arrangement, LossCall, compared_targets, loss_call
+from .losses import loss_call
+from .optimizers import as_adam
 from .setup import Setup, normalizations, sees_later, unfilled
 
 

@@ -18,6 +18,7 @@ from ...capture.guard import guarded
 from ...capture.recorder import Recorder
 from ...model.steps import Mode
 from ..base import timed
+from ..evidence import Evidence
 from ..observations import Observations, PackedTensors, TensorRef
 from .graphs import (
     Condition,
@@ -182,7 +183,7 @@ class Tapes:
             return
         if call.is_outermost:
             self._given.append((_scope_key(), list(given)))
-        from ..keras.evidence import depends_on_mode, is_in_training
+        from ..keras.layers import depends_on_mode, is_in_training
 
         if depends_on_mode(layer):
             self._modes.append((_scope_key(), is_in_training(layer, call.training)))
@@ -383,7 +384,6 @@ class Tapes:
         """Add what rules need of a step and of its losses beyond statistics."""
         if not (facts.batches or facts.calls or facts.compared or facts.modules):
             return
-        from ..keras.evidence import Evidence
 
         def value_of(name: str) -> Any:
             return read(known[name]) if name in known else None

@@ -317,7 +317,7 @@ class Loop:
 
     def _enter_keras(self, layer: torch.nn.Module) -> None:
         """A layer of Keras begins to run: as it is called, whatever ``train()`` was called on."""
-        from ...keras.evidence import depends_on_mode, is_in_training
+        from ...keras.layers import depends_on_mode, is_in_training
 
         if depends_on_mode(layer):
             self._num_modules += 1

@@ -9,27 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import keras
 import numpy as np
 
-from ...capture.open_step import OpenStep
-from ...capture.plan import NOTHING
-from ...model.record import TensorInfo
-from ...model.steps import Mode
-from ...numerics.digest import digest, row_digests
-from ...numerics.measures import Floats
-from ...numerics.statistics import SUM_SQ, summarize
-from ..observations import (
-    DEPENDENCE,
-    MOST_SAMPLE_ELEMENTS,
-    MOST_SAMPLES,
-    NO_DATA,
-    alignment,
-    correlation,
-)
+from ..capture.open_step import OpenStep
+from ..capture.plan import NOTHING
+from ..model.record import TensorInfo
+from ..model.steps import Mode
+from ..numerics.digest import digest, row_digests
+from ..numerics.measures import Floats
+from ..numerics.statistics import SUM_SQ, summarize
 from .losses import (
     CROSS_ENTROPY,
     Array,
@@ -37,6 +27,14 @@ from .losses import (
     confusion,
     log_partition,
     relative_spread,
+)
+from .observations import (
+    DEPENDENCE,
+    MOST_SAMPLE_ELEMENTS,
+    MOST_SAMPLES,
+    NO_DATA,
+    alignment,
+    correlation,
 )
 
 #: Returns the value of a tensor that was observed in the step, by name; ``None`` for no such value.
@@ -238,49 +236,6 @@ def update_ratio(before: Floats, after: Floats) -> float:
     return change / size if size else float(change > 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Adam:
-    """What is known of an optimizer that divides gradients by their second moment.
-
-    Args:
-        beta: How much of the second moment each step keeps.
-        epsilon: What is added to its root.
-    """
-
-    beta: float
-    epsilon: float
-
-    def update_rms(self, gradient: Array, second_moment: Array, num_steps: int) -> float:
-        """Return how large a gradient is for what the second moment expects; about 1 as a rule.
-
-        It is the RMS of StableAdamW (Wortsman et al.: Stable and low-precision training for
-        large-scale vision-language models, 2023).
-
-        Args:
-            gradient: Any shape.
-            second_moment: The same shape, after the step.
-            num_steps: How many the optimizer has made.
-        """
-        least = max(self.epsilon**2, float(np.finfo(np.float32).tiny))
-        expected = second_moment.astype(np.float64) / (1 - self.beta**num_steps)
-        squares = np.square(gradient.astype(np.float64)) / np.maximum(expected, least)
-        return float(np.sqrt(squares.mean()))
-
-
-def as_adam(optimizer: Any) -> Adam | None:
-    """Return what is known of an optimizer of this kind that uses gradients as they are."""
-    is_one = isinstance(optimizer, keras.optimizers.Adam)
-    if not is_one or clips(optimizer) or optimizer.gradient_accumulation_steps:
-        return None
-    return Adam(float(optimizer.beta_2), float(optimizer.epsilon))
-
-
-def clips(optimizer: Any) -> bool:
-    """Return whether an optimizer changes gradients before it uses them."""
-    names = ("clipnorm", "global_clipnorm", "clipvalue")
-    return any(getattr(optimizer, name, None) is not None for name in names)
-
-
 #: So many rows of a table are sampled, evenly spaced; so many of these are compared.
 _MOST_ROWS, _MOST_COMPARED = 4096, 512
 
@@ -314,27 +269,6 @@ def row_norms(weight: Array, gradient: Array | None) -> Array:
         largest = np.abs(gradient[:: -(-len(weight) // _MOST_ROWS)]).max(1)
         zero_share = float((largest == 0).mean())
     return np.array([*ascending[ranks], cosine, zero_share], np.float32)
-
-
-# Layers that compute something else in training than in evaluation.
-_OF_MODE = (
-    keras.layers.Dropout,
-    keras.layers.GaussianDropout,
-    keras.layers.AlphaDropout,
-    keras.layers.GaussianNoise,
-    keras.layers.BatchNormalization,
-)
-
-
-def depends_on_mode(layer: Any) -> bool:
-    """Return whether a layer knows training from evaluation; not where it drops nothing."""
-    return isinstance(layer, _OF_MODE) and bool(getattr(layer, "rate", 1.0))
-
-
-def is_in_training(layer: Any, training: bool | None) -> bool:
-    """Return whether a layer computes as in training, as it was called."""
-    is_frozen = isinstance(layer, keras.layers.BatchNormalization) and not layer.trainable
-    return bool(training) and not is_frozen
 
 
 def _share_below(gradient: Array | None, most: float) -> float:
