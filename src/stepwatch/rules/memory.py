@@ -61,7 +61,7 @@ class MemoryGrowth(Rule):
         self._looks: Series[tuple[str, str], tuple[float, float, float]] = Series(LOOKS)
 
     def check(self, step: StepView) -> Findings:
-        self._steps += 1
+        self._steps += any(step.tensor(name) is not None for name in _KNOWN)
         yield from self._evaluate_creep(step)
         for worker in step.workers:
             graphs = step.scalar("loop/graphs", worker)
@@ -122,6 +122,8 @@ class MemoryGrowth(Rule):
                 )
 
 
+#: Some of these is known of each step in which anything of it can be judged.
+_KNOWN = ("loop/graphs", "loop/host_memory_bytes", "loop/device_memory_bytes")
 #: Whose memory it is, and the words for it.
 _PLACES = {"device": "tensors hold on the device", "host": "the process holds on the host"}
 

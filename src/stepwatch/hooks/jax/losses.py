@@ -95,6 +95,28 @@ def _call(name: str, prediction: Any, label: Any, given: Mapping[str, Any]) -> L
     return of_classes(CROSS_ENTROPY, prediction, label, axis if isinstance(axis, int) else -1)
 
 
+def model_batches(given: Sequence[Any], number: int) -> dict[str, Any]:
+    """Return the arrays that a model is called with, by name.
+
+    Args:
+        given: Its positional arguments.
+        number: How many models were called before in the same function.
+
+    Returns:
+        ``batch``, or ``batch/0`` and so on where there are several arrays; of the second model
+        ``batch_1``.
+    """
+    name = f"batch_{number}" if number else "batch"
+    found = [array for one in given for array in leaves(one, "").values()]
+    found = [array for array in found if array.ndim and array.size and not _is_key(array)]
+    return {name if len(found) == 1 else f"{name}/{at}": one for at, one in enumerate(found)}
+
+
+def _is_key(array: Any) -> bool:
+    """Return whether an array may be keys of ``jax.random``."""
+    return bool(array.dtype == "uint32" and array.shape[-1:] == (2,))
+
+
 def batches(
     given: Mapping[str, Any], parameters: Sequence[Any], labels: Sequence[Any]
 ) -> dict[str, Any]:
@@ -125,7 +147,7 @@ def batches(
         for path, array in found.items()
         if array.ndim > 1
         and array.size
-        and not (array.dtype == "uint32" and array.shape[-1] == 2)  # keys of jax.random
+        and not _is_key(array)
         and samples in (None, array.shape[:1])
         and not any(array is label for label in labels)
         and not _TARGET.search(path)

@@ -171,14 +171,24 @@ class ModulePaths:
         #: All that could be called, each with ``None`` if it was observed, else why not.
         self.reasons: dict[str, str | None] = {}
 
-    def inside(self, model: Any) -> dict[int, str]:
-        kind = type(model).__name__
+    def name(self, kind: str, path: Sequence[object]) -> str:
+        """Return the name of a module.
+
+        Args:
+            kind: The name of the class of the model that it is in.
+            path: Where it is in that; empty for the model.
+        """
         self._first = self._first or kind
         prefix = "" if kind == self._first else f"{kind}."
-        names = {id(model): kind}
+        return prefix + ".".join(map(str, path)) if path else kind
+
+    def inside(self, model: Any) -> dict[int, str]:
+        """Return the names of a model of NNX and of what is in it, by their ids."""
+        kind = type(model).__name__
+        names = {id(model): self.name(kind, ())}
         for path, module in _modules(model):
             if path and callable(module):
-                names.setdefault(id(module), prefix + ".".join(map(str, path)))
+                names.setdefault(id(module), self.name(kind, path))
         for name in names.values():
             self.reasons.setdefault(name, "not called in this step")
         return names

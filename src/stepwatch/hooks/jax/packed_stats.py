@@ -366,6 +366,10 @@ class Collector:
         self.plan, self.in_loop, self.function = plan, in_loop, function
         #: The losses that were computed in it.
         self.losses: list[LossCall] = []
+        #: Of layers that know training from evaluation, whether they ran as in evaluation.
+        self.modes: list[bool] = []
+        #: How many models were called in it.
+        self.models = 0
         #: What losses compared predictions with, in it and in what it called.
         self.labels: list[Any] = []
         self.trains = self.runs = False

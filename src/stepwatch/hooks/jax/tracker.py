@@ -13,7 +13,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -33,7 +33,8 @@ from ..evidence import Evidence
 from ..losses import LossCall, mean_loss
 from ..observations import DEPENDENCE
 from .graphs import compared_in_graph
-from .losses import batches
+from .layers import LayerCall, Layers, in_evaluation
+from .losses import batches, model_batches
 from .modules import (
     ModuleCalls,
     ModulePaths,
@@ -270,6 +271,7 @@ class Tracker:
         self._plans = GraphPlans()
         self._plan = GraphPlan(recorder.new_step(Mode.TRAIN))
         self.names, self.modules = ParameterNames(), ModulePaths()
+        self._layers = Layers(self)
         # Of each function that is differentiated, by which one its loss is computed.
         self._functions: dict[str, str] = {}
         #: What functions that train are given.
@@ -439,8 +441,10 @@ class Tracker:
             plan, in_loop=in_loop or bool(around and around.in_loop), function=function
         )
         self._stack.append(collector)
+        is_inner = around is not None and bool(around.function)
         try:
-            yield collector
+            with self._layers.listening() if function and not is_inner else nullcontext():
+                yield collector
         finally:
             self._stack.remove(collector)
             if around is not None:
@@ -460,6 +464,11 @@ class Tracker:
         is_one = len(collector.losses) == 1 and "predictions" not in collector.kinds
         if is_one and collector.function and not collector.only_losses:
             self._compares(collector, collector.losses[0])
+        modes = collector.modes
+        if modes and collector.function and "loop" not in collector.kinds:
+            numbers = {"loop/modules": len(modes), "loop/modules_in_eval": sum(modes)}
+            known = {name: jax.numpy.float32(number) for name, number in numbers.items()}
+            self._observe(collector, "loop", known)
         return collector.close()
 
     def _compares(self, collector: Collector, call: LossCall) -> None:
@@ -475,6 +484,35 @@ class Tracker:
             named = {f"{what}/{collector.function}": array}
             self._observe(collector, kind, named, function=call.function)
         self._functions[collector.function] = call.computed_by
+
+    @property
+    def is_differentiating(self) -> bool:
+        if not self.is_collecting:
+            return False
+        collector = self._stack[-1]
+        return bool(collector.function) and not collector.only_losses
+
+    @guarded
+    def begins(self, given: Sequence[Any]) -> None:
+        """Observe what a model is called with."""
+        if self.is_differentiating:
+            collector = self._stack[-1]
+            self._observe(collector, "batches", model_batches(given, collector.models))
+            collector.models += 1
+
+    @guarded
+    def ran(self, call: LayerCall, output: Any) -> None:
+        """Observe what a layer of Linen or Keras returned, of several calls the first."""
+        if not self.is_differentiating:
+            return
+        collector = self._stack[-1]
+        if call.in_evaluation is not None:
+            collector.modes.append(call.in_evaluation)
+        name = self.modules.name(call.model, call.path)
+        tensors = tensors_in(name, output)
+        if not tensors.keys() & collector.observed.keys():
+            self.modules.reasons[name] = None
+            self._observe(collector, "outputs", tensors)
 
     @guarded
     def computed(self, call: LossCall) -> None:
@@ -520,8 +558,9 @@ class Tracker:
         beside = dict(
             zip(argument_names(function, others), (args[one] for one in others), strict=True)
         )
-        found_batches = batches(beside | kwargs, list(given.values()), collector.labels)
-        self._observe(collector, "batches", found_batches)
+        if "batches" not in collector.kinds:  # no model was called that is known as one
+            found_batches = batches(beside | kwargs, list(given.values()), collector.labels)
+            self._observe(collector, "batches", found_batches)
         gradient = {f"gradient/{name}": value for name, value in slopes.items()}
         self._observe(collector, "gradients", gradient)
 
@@ -567,12 +606,13 @@ class Tracker:
     def _module(self, run: Function, module: Any, args: Any, kwargs: Any) -> Any:
         if not self._running:
             self._enter(module)
+            self.begins(args)
         self._running.append(module)
         try:
             output = run(module, *args, **kwargs)
         finally:
             self._running.pop()
-        self._returned(module, output)
+        self._returned(module, output, in_evaluation(module, args, kwargs))
         return output
 
     @timed
@@ -582,10 +622,12 @@ class Tracker:
 
     @timed
     @guarded
-    def _returned(self, module: Any, output: Any) -> None:
+    def _returned(self, module: Any, output: Any, mode: bool | None) -> None:
         if self._stack[-1].only_losses:
             self._stack[-1].runs = True
             return
+        if mode is not None:
+            self._stack[-1].modes.append(mode)
         name = self._paths.get(id(module))
         if name is not None:
             self.modules.reasons[name] = None
