@@ -8,10 +8,11 @@ environment calls models thousands of times.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any, NamedTuple, Protocol
 
+from ...capture.guard import guarded
 from ..losses import LossCall
 
 Function = Callable[..., Any]
@@ -19,7 +20,7 @@ Function = Callable[..., Any]
 _MODES = {"Dropout": "deterministic", "BatchNorm": "use_running_average"}
 
 
-class LayerCall(NamedTuple):
+class LayerRun(NamedTuple):
     """A layer that ran.
 
     Args:
@@ -36,6 +37,10 @@ class LayerCall(NamedTuple):
 class LayerListener(Protocol):
     """Is notified of layers and losses; none of its methods may raise."""
 
+    strict: bool
+    failure: str
+    detach: Callable[[], None]
+
     @property
     def is_differentiating(self) -> bool:
         """Whether what runs now is a part of what is differentiated, and is observed."""
@@ -43,7 +48,7 @@ class LayerListener(Protocol):
     def begins(self, given: Sequence[Any]) -> None:
         """A model is called with some positional arguments, by no other layer."""
 
-    def ran(self, call: LayerCall, output: Any) -> None:
+    def ran(self, call: LayerRun, output: Any) -> None:
         """A layer returned."""
 
     def computed(self, call: LossCall) -> None:
@@ -77,21 +82,18 @@ class Layers:
         self._models: list[str] = []
         self._keras: KerasLayers | None = None
 
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Notify of what runs inside."""
-        with ExitStack() as stack:
-            linen: Any = sys.modules.get("flax.linen")
-            if hasattr(linen, "intercept_methods"):  # else it is not imported, or being so
-                stack.enter_context(linen.intercept_methods(self._intercept))
-            keras: Any = sys.modules.get("keras")
-            if hasattr(keras, "backend") and keras.backend.backend() == "jax":
-                from ..keras.layers import LAYER_EVENTS
+    def listen(self, stack: ExitStack) -> None:
+        """Notify of what runs until a stack is closed."""
+        linen: Any = sys.modules.get("flax.linen")
+        if hasattr(linen, "intercept_methods"):  # else it is not imported, or being so
+            stack.enter_context(linen.intercept_methods(self._intercept))
+        keras: Any = sys.modules.get("keras")
+        if hasattr(keras, "backend") and keras.backend.backend() == "jax":
+            from ..keras.layers import LAYER_EVENTS
 
-                self._keras = self._keras or KerasLayers(self._listener)
-                LAYER_EVENTS.add(self._keras)
-                stack.callback(LAYER_EVENTS.remove, self._keras)
-            yield
+            self._keras = self._keras or KerasLayers(self._listener)
+            LAYER_EVENTS.add(self._keras)
+            stack.callback(LAYER_EVENTS.remove, self._keras)
 
     def _intercept(self, run: Function, args: Any, kwargs: Any, context: Any) -> Any:
         if context.method_name != "__call__" or not self._listener.is_differentiating:
@@ -106,7 +108,7 @@ class Layers:
             model = self._models[0]
             self._models.pop()
         path = tuple(getattr(module.scope, "path", ()))
-        self._listener.ran(LayerCall(model, path, in_evaluation(module, args, kwargs)), output)
+        self._listener.ran(LayerRun(model, path, in_evaluation(module, args, kwargs)), output)
         return output
 
 
@@ -114,11 +116,24 @@ class KerasLayers:
     """Listens to layers and losses of Keras."""
 
     def __init__(self, listener: LayerListener) -> None:
-        self._listener = listener
+        self._listener, self.strict = listener, listener.strict
         self._model = ""
         self._names: dict[int, str] = {}
         self._modes: dict[int, bool] = {}
 
+    @property
+    def failure(self) -> str:
+        """What ended capturing; the listener keeps it."""
+        return self._listener.failure
+
+    @failure.setter
+    def failure(self, failure: str) -> None:
+        self._listener.failure = failure
+
+    def detach(self) -> None:
+        self._listener.detach()
+
+    @guarded
     def called(self, layer: Any, given: Sequence[Any], call: Any) -> None:
         from ..keras.layers import ModelNames, depends_on_mode, is_in_training
 
@@ -130,18 +145,21 @@ class KerasLayers:
         if depends_on_mode(layer):
             self._modes[id(layer)] = not is_in_training(layer, call.training)
 
+    @guarded
     def returned(self, layer: Any, output: Any) -> None:
         name = self._names.get(id(layer))
         if name is not None and self._listener.is_differentiating:
             mode = self._modes.pop(id(layer), None)
-            self._listener.ran(LayerCall(self._model, tuple(name.split("/")), mode), output)
+            self._listener.ran(LayerRun(self._model, tuple(name.split("/")), mode), output)
 
+    @guarded
     def computed(self, loss: Any, given: Sequence[Any], value: Any, is_inside: bool) -> None:
         del value, is_inside
         from ..keras.losses import loss_call
 
         self._listener.computed(loss_call(loss, *given))
 
+    @guarded
     def compared(
         self, function: Any, given: Sequence[Any], keywords: Mapping[str, Any], value: Any
     ) -> None:

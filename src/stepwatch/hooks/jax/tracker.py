@@ -13,7 +13,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -33,7 +33,7 @@ from ..evidence import Evidence
 from ..losses import LossCall, mean_loss
 from ..observations import DEPENDENCE
 from .graphs import compared_in_graph
-from .layers import LayerCall, Layers, in_evaluation
+from .layers import LayerRun, Layers, in_evaluation
 from .losses import batches, model_batches
 from .modules import (
     ModuleCalls,
@@ -443,12 +443,18 @@ class Tracker:
         self._stack.append(collector)
         is_inner = around is not None and bool(around.function)
         try:
-            with self._layers.listening() if function and not is_inner else nullcontext():
+            with ExitStack() as stack:
+                if function and not is_inner:
+                    self._listen(stack)
                 yield collector
         finally:
             self._stack.remove(collector)
             if around is not None:
                 around.labels += collector.labels
+
+    @guarded
+    def _listen(self, stack: ExitStack) -> None:
+        self._layers.listen(stack)
 
     @guarded
     def _find_modules(self) -> None:
@@ -501,14 +507,14 @@ class Tracker:
             collector.models += 1
 
     @guarded
-    def ran(self, call: LayerCall, output: Any) -> None:
+    def ran(self, run: LayerRun, output: Any) -> None:
         """Observe what a layer of Linen or Keras returned, of several calls the first."""
         if not self.is_differentiating:
             return
         collector = self._stack[-1]
-        if call.in_evaluation is not None:
-            collector.modes.append(call.in_evaluation)
-        name = self.modules.name(call.model, call.path)
+        if run.in_evaluation is not None:
+            collector.modes.append(run.in_evaluation)
+        name = self.modules.name(run.model, run.path)
         tensors = tensors_in(name, output)
         if not tensors.keys() & collector.observed.keys():
             self.modules.reasons[name] = None
