@@ -63,6 +63,7 @@ def test_layers_of_keras_are_observed_in_a_stateless_call(tmp_path):
                 state = step(state, X[rows], CLASSES[rows])
         trial = Trial(tmp_path / str(training))
         names = set(trial.tensor_names())
+        assert {"first/kernel", "gradient/norm/gamma"} <= names
         assert {"output/first", "output/norm", "output/last", "batch"} <= names
         assert {"prediction/loss_fn", "label/loss_fn", "confusion/loss_fn"} <= names
         assert found == [one.condition for one in watch(trial, ["training_mode"])]

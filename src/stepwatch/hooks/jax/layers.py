@@ -45,8 +45,13 @@ class LayerListener(Protocol):
     def is_differentiating(self) -> bool:
         """Whether what runs now is a part of what is differentiated, and is observed."""
 
-    def begins(self, given: Sequence[Any]) -> None:
-        """A model is called with some positional arguments, by no other layer."""
+    def begins(self, given: Sequence[Any], weights: Sequence[str] = ()) -> None:
+        """A model is called with some positional arguments, by no other layer.
+
+        Args:
+            given: The arguments.
+            weights: The names of what it may train, in the order in which they are given it.
+        """
 
     def ran(self, call: LayerRun, output: Any) -> None:
         """A layer returned."""
@@ -140,8 +145,10 @@ class KerasLayers:
         if not self._listener.is_differentiating:
             return
         if call.is_outermost:
-            self._listener.begins(given)
-            self._model, self._names = type(layer).__name__, ModelNames(layer).layers
+            names = ModelNames(layer)
+            self._model, self._names = type(layer).__name__, names.layers
+            weights = [names.of_variable(one) for one in layer.trainable_variables]
+            self._listener.begins(given, weights)
         if depends_on_mode(layer):
             self._modes[id(layer)] = not is_in_training(layer, call.training)
 

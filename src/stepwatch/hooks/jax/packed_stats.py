@@ -368,8 +368,10 @@ class Collector:
         self.losses: list[LossCall] = []
         #: Of layers that know training from evaluation, whether they ran as in evaluation.
         self.modes: list[bool] = []
-        #: How many models were called in it.
+        #: How many models were called in it,
         self.models = 0
+        #: and the names of the weights of the first.
+        self.weights: Sequence[str] = ()
         #: What losses compared predictions with, in it and in what it called.
         self.labels: list[Any] = []
         self.trains = self.runs = False

@@ -451,6 +451,7 @@ class Tracker:
             self._stack.remove(collector)
             if around is not None:
                 around.labels += collector.labels
+                around.weights = around.weights or collector.weights
 
     @guarded
     def _listen(self, stack: ExitStack) -> None:
@@ -499,12 +500,13 @@ class Tracker:
         return bool(collector.function) and not collector.only_losses
 
     @guarded
-    def begins(self, given: Sequence[Any]) -> None:
+    def begins(self, given: Sequence[Any], weights: Sequence[str] = ()) -> None:
         """Observe what a model is called with."""
         if self.is_differentiating:
             collector = self._stack[-1]
             self._observe(collector, "batches", model_batches(given, collector.models))
             collector.models += 1
+            collector.weights = collector.weights or weights
 
     @guarded
     def ran(self, run: LayerRun, output: Any) -> None:
@@ -552,8 +554,12 @@ class Tracker:
         named = argument_names(function, numbers)
         given = {name: args[number] for name, number in zip(named, numbers, strict=True)}
         found = dict(zip(named, (gradients,) if single else gradients, strict=True))
-        parameters = self.names.of(function, given, collector.observed)
-        slopes = self.names.of(function, found, {})
+        known_weights, known_slopes = (
+            {argument: _by_name(tree, collector.weights) for argument, tree in trees.items()}
+            for trees in (given, found)
+        )
+        parameters = self.names.of(function, known_weights, collector.observed)
+        slopes = self.names.of(function, known_slopes, {})
         for name in parameters:
             known = all(is_readable(tree.get(name, 0)) for tree in (parameters, slopes))
             self.parameters[name] = None if known else "of a dtype without statistics"
@@ -638,3 +644,9 @@ class Tracker:
         if name is not None:
             self.modules.reasons[name] = None
             self._observe(self._stack[-1], "outputs", tensors_in(name, output))
+
+
+def _by_name(tree: Any, names: Sequence[str]) -> Any:
+    """Return the weights of a model of Keras, which are in a list, by their names."""
+    are_named = isinstance(tree, (list, tuple)) and len(tree) == len(names) > 0
+    return dict(zip(names, tree, strict=True)) if are_named else tree
