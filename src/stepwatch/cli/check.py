@@ -152,8 +152,15 @@ _POLL_S = 0.2
 @click.option("--on-finding", multiple=True, help="What to do about them, as for: stepwatch run.")
 @click.option("--wait", default=0.0, help="Seconds to wait for the run to appear.")
 @click.option("-v", "--verbose", is_flag=True, help="List the rules that lacked data, and why.")
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON, once it ends.")
 def watch(
-    run: str, rules: tuple[str, ...], on_finding: tuple[str, ...], wait: float, *, verbose: bool
+    run: str,
+    rules: tuple[str, ...],
+    on_finding: tuple[str, ...],
+    wait: float,
+    *,
+    verbose: bool,
+    as_json: bool,
 ) -> int:
     """Follow RUN until it ends and print what the rules find.
 
@@ -163,7 +170,7 @@ def watch(
     policy = parse_actions(on_finding)
     check_rules(policy, [status.rule for status in engine.statuses()])
     trial = _open_when_there(run, wait)
-    output = console()
+    output = console(stderr=as_json)
     reactions = _watch_reactions(policy, trial, output)
     output.print(f"watching {trial.path}, {len(trial.steps())} steps so far", markup=False)
     findings = []
@@ -176,6 +183,9 @@ def watch(
         reactions.finish()
     output.print(f"the run {trial.state}, {len(trial.steps())} steps", markup=False)
     verdict = verdict_so_far(trial, findings, engine.statuses())
+    if as_json:
+        print_json(_document(trial, verdict))
+        return verdict.exit_status
     print_headline(output, verdict.headline)
     print_outcomes(output, verdict, verbose=verbose)
     return verdict.exit_status
