@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -147,6 +149,30 @@ class TestTrainSteps:
 
         assert {"TRAIN": 3} == seen.counts
         assert all(count >= 3 for count in seen.series("loss/mse_loss", "count"))
+
+    def test_what_no_optimizer_holds_gets_its_gradients_within_a_step_too(self, watched):
+        """As Lightning trains: in a closure, after a first training of the same script."""
+        first, second = mlp(), mlp()
+
+        def train(model, optimizer):
+            def closure():
+                optimizer.zero_grad()
+                loss = F.mse_loss(model(X), Y)
+                loss.backward()
+                return loss
+
+            for _ in range(3):
+                optimizer.step(closure)
+
+        with watched() as seen:
+            train(first, torch.optim.Adam(first.parameters()))
+            optimizer = torch.optim.Adam(second.parameters())
+            second[2] = nn.Linear(second[2].in_features, second[2].out_features)
+            train(second, optimizer)
+
+        names = set(seen.infos())
+        [replaced] = (name for name in names if re.fullmatch(r"\w+\.2\.weight", name))
+        assert f"gradient/{replaced}" in names
 
     def test_updates_by_hand_are_steps_too(self, watched):
         """Without torch.optim a step ends when the model runs again."""

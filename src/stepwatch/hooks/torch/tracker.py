@@ -605,7 +605,8 @@ class Tracker(HookGuard):
         """Gradients were computed within a step; the first ones are those of it."""
         self.has_closure = True
         if self.steps.in_optimizer:
-            self.observer.gradients(self.steps.current(), self.parameters.of(optimizer))
+            held, free = self.parameters.of(optimizer), self.parameters.free()
+            self.observer.gradients(self.steps.current(), [*held, *free])
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer, skipped: object = 0.0) -> None:
         step = self.steps.before_optimizer(optimizer)
