@@ -57,11 +57,13 @@ class MemoryGrowth(Rule):
     )
 
     def begin(self) -> None:
+        self._is_known = False
         self._last: dict[str, float] = {}
         self._looks: Series[tuple[str, str], tuple[float, float, float]] = Series(LOOKS)
 
     def check(self, step: StepView) -> Findings:
-        self._steps += any(step.tensor(name) is not None for name in _KNOWN)
+        self._is_known |= any(step.tensor(name) is not None for name in _KNOWN)
+        self._steps += self._is_known
         yield from self._evaluate_creep(step)
         for worker in step.workers:
             graphs = step.scalar("loop/graphs", worker)
@@ -122,7 +124,7 @@ class MemoryGrowth(Rule):
                 )
 
 
-#: Some of these is known of each step in which anything of it can be judged.
+#: Some of these is known now and then where anything of it can be judged.
 _KNOWN = ("loop/graphs", "loop/host_memory_bytes", "loop/device_memory_bytes")
 #: Whose memory it is, and the words for it.
 _PLACES = {"device": "tensors hold on the device", "host": "the process holds on the host"}
