@@ -159,6 +159,14 @@ class TestLossNotDecreasing:
         assert found == steps_at(run("loss_not_decreasing:plain_only=true", steps))
         assert [10] == steps_at(run("loss_not_decreasing", steps))
 
+    def test_losses_of_models_that_a_script_updates_in_turn_are_left_out(self):
+        """As of a generator and a discriminator whose updates no optimizer of torch takes."""
+        kinds = {"losses": {"L": [1.0]}, "loop": {"loop/takes_turns": [1.0]}}
+        assert [] == run(
+            "loss_not_decreasing:plain_only=true",
+            [step_of(kinds if n == 3 else {"losses": {"L": [1.0]}}, n) for n in range(15)],
+        )
+
     @pytest.mark.parametrize(("rates", "found"), [(1, [10]), (2, [])])
     def test_losses_of_optimizers_whose_updates_are_not_counted_are_left_out(self, rates, found):
         """As of two tapes in one step, each of which has an optimizer."""

@@ -295,7 +295,7 @@ class Objectives:
             self.why = f"{min(apart)} was negative, so it need not fall"
         if step.mode is Mode.TRAIN:
             if self._is_opposed(step, len(losses)):
-                self.why = "several optimizers update in one step, perhaps against each other"
+                self.why = "several models are updated in turn, perhaps against each other"
                 apart.update(losses)
             for name, loss in losses.items():
                 sums[name] = sums.get(name, 0.0) + (abs(loss) if math.isfinite(loss) else 0)
@@ -308,6 +308,8 @@ class Objectives:
 
     def _is_opposed(self, step: StepView, num_losses: int) -> bool:
         count = step.tensor("loop/optimizer_steps")
+        if step.tensor("loop/takes_turns") is not None:
+            return True
         if count is None:
             # Of tapes updates are not counted: each optimizer has a rate, and a loss.
             rates = sum(len(group) for group in step.groups("learning_rates"))
@@ -564,7 +566,8 @@ class LossNotDecreasing(Rule):
     plain_only: bool = parameter(
         False,
         "Judge no loss that may be right not to fall: that of a training in which several"
-        " optimizers update in one step, as adversarial ones do, or of six or more models one after"
+        " optimizers update in one step, as adversarial ones do, or a script updates two models in"
+        " turn, or of six or more models one after"
         " the other, as in meta-learning, one that was ever negative, one that is a tenth of"
         " another or less, or a plateau below a tenth of the learning rate's peak.",
     )

@@ -120,6 +120,7 @@ class TestByHand:
         with watched() as seen:
             self.train(zeroes=False, data=data)
         assert [2.0] * 6 == seen.series(STALE)[-6:]
+        assert "loop/takes_turns" not in seen.trial.tensor_names()
 
     def test_gradients_that_are_zeroed_are_not(self, watched):
         with watched() as seen:
@@ -130,3 +131,28 @@ class TestByHand:
         with watched() as seen:
             self.train(zeroes=True, every=4)
         assert {0.0} == set(seen.series(STALE))
+
+    @pytest.mark.parametrize("forgets", [False, True])
+    def test_of_two_networks_each_has_its_turn(self, watched, forgets):
+        """What one backward leaves in the other network is zeroed before the other's own."""
+        torch.manual_seed(0)
+        generator, discriminator = torch.nn.Linear(2, 4), torch.nn.Linear(4, 1)
+
+        def update(model, loss):
+            if not forgets:
+                model.zero_grad()
+            loss.backward()
+            with torch.no_grad():
+                for weight in model.parameters():
+                    weight -= 0.1 * weight.grad
+
+        with watched() as seen:
+            for _ in range(4):
+                made = generator(torch.randn(3, 2)).detach()
+                update(discriminator, discriminator(made).square().mean())
+                made = generator(torch.randn(3, 2))
+                update(generator, -discriminator(made).mean())
+
+        stale = [2.0] * 5 if forgets else [0.0] * 5
+        assert stale == seen.series(STALE)[-5:]
+        assert [1.0] * 5 == seen.series("loop/takes_turns")

@@ -523,7 +523,7 @@ class FirstGradients:
 GradientMark = tuple[int, int]
 
 
-# To see that a script updated its parameters, so many are looked at, and elements of each.
+# To see that a script updated a parameter, so many of its elements are looked at.
 _COPIED = 8
 
 
@@ -534,14 +534,11 @@ class AccumulatedGradients:
     its values.
 
     Args:
-        tracked: The parameters of an optimizer that has just stepped, or those that a script is
-            about to update itself.
-        by_hand: Whether they are such: where they stay as they are, gradients are meant to add up.
+        tracked: The parameters of an optimizer that has just stepped.
     """
 
-    def __init__(self, tracked: list[TrackedParameter], *, by_hand: bool = False) -> None:
+    def __init__(self, tracked: list[TrackedParameter]) -> None:
         self._tracked = tracked
-        self._before = self._some() if by_hand else []
         self._kept = self._marks_now(range(len(tracked)))
         self._backwards = 0
 
@@ -551,8 +548,6 @@ class AccumulatedGradients:
         self._kept = {index: mark for index, mark in now.items() if mark == self._kept[index]}
         # Zeroing through .data leaves no mark; one gradient that is not zero speaks for all.
         if self._backwards == 0 and not any(map(self._is_not_zero, self._kept)):
-            self._kept = {}
-        if self._before and all(map(torch.equal, self._before, self._some())):
             self._kept = {}
 
     def after_backward(self) -> None:
@@ -564,23 +559,93 @@ class AccumulatedGradients:
         """Return how many gradients hold what was there before the optimizer's last step."""
         return len(self._kept) if self._backwards else 0
 
-    def _some(self) -> list[torch.Tensor]:
-        """Return a copy of some elements of the first parameters."""
-        first = (local_shard(one.parameter).tensor for one in self._tracked[:_COPIED])
-        return [one.detach().reshape(-1)[:_COPIED].clone() for one in first]
-
     def _marks_now(self, indexes: Iterable[int]) -> dict[int, GradientMark]:
-        marks = {}
-        for index in indexes:
-            gradient = self._tracked[index].parameter.grad
-            if gradient is None:
-                continue
-            # A tensor that is spread over processes has its values in another.
-            local = gradient if type(gradient) is torch.Tensor else local_shard(gradient).tensor
-            if type(local) is torch.Tensor and local.layout is torch.strided:
-                marks[index] = local.data_ptr(), local._version
-        return marks
+        marks = ((index, _mark(self._tracked[index].parameter)) for index in indexes)
+        return {index: mark for index, mark in marks if mark is not None}
 
     def _is_not_zero(self, index: int) -> bool:
-        gradient = self._tracked[index].parameter.grad
-        return gradient is not None and bool(local_shard(gradient).tensor.any())
+        return _has_gradient(self._tracked[index].parameter)
+
+
+class GradientsByHand:
+    """The gradients by which a script updates parameters itself, though nobody zeroed them before.
+
+    Of such parameters nobody says which are updated together: of two networks each has its turn,
+    and what the backward pass of one leaves in the other is zeroed before the turn of that. So a
+    gradient is followed from the update of its own parameter to the next one.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[int, _Held] = {}  # by the id of the parameter
+        self._turns: list[set[int]] = [set(), set()]  # what the last updates were of
+        #: Whether there was a backward pass before the last.
+        self.is_known = False
+        #: Whether two parts of the parameters are updated in turn, as of a game.
+        self.takes_turns = False
+
+    def before_backward(self) -> None:
+        """Gradients are about to be added to: find those that hold what was used already."""
+        self.is_known = bool(self._held)
+        updated = {key for key, held in self._held.items() if held.is_updated()}
+        if updated:
+            before, last = self._turns
+            self.takes_turns = bool(last and before & updated) and not last & (before | updated)
+            self._turns = [last, updated]
+        for key, held in self._held.items():
+            stays = held.mark is not None and held.mark == _mark(held.parameter)
+            is_used = stays and (held.is_stale or key in updated)
+            # zeroing through .data leaves no mark
+            held.is_stale = is_used and _has_gradient(held.parameter)
+
+    def after_backward(self, tracked: list[TrackedParameter]) -> None:
+        """Gradients were added to.
+
+        Args:
+            tracked: The parameters that a script is about to update.
+        """
+        stale = {key for key, held in self._held.items() if held.is_stale}
+        self._held = {
+            id(one.parameter): _Held(one.parameter, is_stale=id(one.parameter) in stale)
+            for one in tracked
+        }
+
+    def count(self) -> int:
+        """Return how many parameters were updated by what was used already, since ``backward``."""
+        return sum(held.is_stale and held.is_updated() for held in self._held.values())
+
+
+class _Held:
+    """A parameter and its gradient, as a backward pass left them."""
+
+    def __init__(self, parameter: torch.Tensor, *, is_stale: bool) -> None:
+        #: Whether the gradient holds what the parameter was updated by before.
+        self.is_stale = is_stale
+        self.parameter, self.mark = parameter, _mark(parameter)
+        self._version, self._elements = parameter._version, _some(parameter).clone()
+
+    def is_updated(self) -> bool:
+        """Return whether the parameter has changed since; through ``.data`` leaves no version."""
+        changed = self._version != self.parameter._version
+        return changed or not torch.equal(self._elements, _some(self.parameter))
+
+
+def _some(parameter: torch.Tensor) -> torch.Tensor:
+    """Return some elements of a parameter."""
+    return local_shard(parameter).tensor.detach().reshape(-1)[:_COPIED]
+
+
+def _mark(parameter: torch.Tensor) -> GradientMark | None:
+    gradient = parameter.grad
+    if gradient is None:
+        return None
+    # A tensor that is spread over processes has its values in another.
+    local = gradient if type(gradient) is torch.Tensor else local_shard(gradient).tensor
+    if type(local) is torch.Tensor and local.layout is torch.strided:
+        return local.data_ptr(), local._version
+    return None
+
+
+def _has_gradient(parameter: torch.Tensor) -> bool:
+    """Return whether a gradient is there and not zero."""
+    gradient = parameter.grad
+    return gradient is not None and bool(local_shard(gradient).tensor.any())

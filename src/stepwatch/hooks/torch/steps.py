@@ -28,7 +28,8 @@ class Steps:
     """Knows to which step belongs what happens now.
 
     Args:
-        before_end: Called with a TRAIN step in which an optimizer stepped, before it ends.
+        before_end: Called with a TRAIN step in which an optimizer stepped, before it ends,
+        before_end_by_hand: and with one of whose gradients no optimizer made use.
         on_end: Called after each step with its mode.
         hold: Hold a TRAIN step that is over until something runs.
     """
@@ -39,6 +40,7 @@ class Steps:
         observer: Observer,
         optimizers: Optimizers,
         before_end: Callable[[OpenStep], None],
+        before_end_by_hand: Callable[[OpenStep], None],
         on_end: Callable[[Mode], None],
         *,
         hold: bool = False,
@@ -47,7 +49,7 @@ class Steps:
         self._recorder = recorder
         self._observer = observer
         self._optimizers = optimizers
-        self._before_end = before_end
+        self._before_end, self._before_end_by_hand = before_end, before_end_by_hand
         self._on_end = on_end
         #: Hold a TRAIN step that is over until something runs.
         self.hold = hold
@@ -195,6 +197,8 @@ class Steps:
         if mode is Mode.TRAIN:
             if self._stepped and not self._held:
                 self._before_end(self._recorder.open_step(mode))
+            elif self._by_hand:
+                self._before_end_by_hand(self._recorder.open_step(mode))
             self._stepped, self._by_hand, self._held = [], False, False
         else:
             self._evaluated = []

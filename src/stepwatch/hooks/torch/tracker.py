@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from operator import methodcaller
 from typing import Any
@@ -45,6 +45,7 @@ from .internals import Loss, calling_loss, in_transform, loss_scale
 from .models import (
     AccumulatedGradients,
     FirstGradients,
+    GradientsByHand,
     Names,
     Optimizers,
     Parameters,
@@ -90,7 +91,9 @@ class Tracker(HookGuard):
         self.optimizers = Optimizers(self._is_ours)
         self.parameters = Parameters(self.names, self.optimizers)
         self.steps = Steps(
-            recorder, self.observer, self.optimizers, self._complete, self._on_end, hold=hold
+            *(recorder, self.observer, self.optimizers, self._complete, self._complete_by_hand),
+            self._on_end,
+            hold=hold,
         )
         self._recorder, self._on_step, self._only = recorder, on_step, model
         if model is not None:
@@ -122,7 +125,7 @@ class Tracker(HookGuard):
             WeakKeyDictionary()
         )
         # The same of the parameters that a script updates itself.
-        self._carried_by_hand: AccumulatedGradients | None = None
+        self._carried_by_hand = GradientsByHand()
         #: Tell a backward pass that did not stay finite of a step that is not observed in full.
         self.first_gradients = FirstGradients()
         #: Of the graph of the loss, for when its gradients are not finite.
@@ -504,8 +507,9 @@ class Tracker(HookGuard):
             self.observer.tensor(step, name, found.derivative, "loop")
 
     def _before_backward(self, roots: object) -> None:
-        for carried in self._all_carried():
+        for carried in self._carried.values():
             carried.before_backward()
+        self._carried_by_hand.before_backward()
         self.before_thin_backward(roots)
         self._loop.before_backward()
 
@@ -544,20 +548,12 @@ class Tracker(HookGuard):
 
     def _after_backward(self) -> None:
         self.events.emit("backward_ends")
-        for carried in self._all_carried():
+        for carried in self._carried.values():
             carried.after_backward()
         if self._after_thin_backward():
-            step, free = self.steps.current(), self.parameters.free()
-            self.observer.parameters(step, free)
-            if self._carried_by_hand is not None:
-                stale = self._carried_by_hand.count()
-                self.observer.scalar(step, "optimizer/stale_gradients", stale, "optimizer")
-            self._carried_by_hand = AccumulatedGradients(free, by_hand=True)
-
-    def _all_carried(self) -> Iterator[AccumulatedGradients]:
-        yield from self._carried.values()
-        if self._carried_by_hand is not None:
-            yield self._carried_by_hand
+            free = self.parameters.free()
+            self.observer.parameters(self.steps.current(), free)
+            self._carried_by_hand.after_backward(free)
 
     def _after_thin_backward(self) -> bool:
         """Return whether the script updates the parameters itself."""
@@ -678,7 +674,7 @@ class Tracker(HookGuard):
     def _pass_over(self) -> None:
         """Forget which gradients are left over: that is known from step to step only."""
         self._carried.clear()
-        self._carried_by_hand = None
+        self._carried_by_hand = GradientsByHand()
         self._passed_over = True
 
     def keep_gradients_of(self, optimizer: torch.optim.Optimizer) -> None:
@@ -769,6 +765,14 @@ class Tracker(HookGuard):
         if not math.isnan(self._num_stale):
             self.observer.scalar(step, "optimizer/stale_gradients", self._num_stale, "optimizer")
         self._num_stale = 0
+
+    def _complete_by_hand(self, step: OpenStep) -> None:
+        """A TRAIN step ends in which the script updated the parameters itself."""
+        if self._carried_by_hand.is_known and not step.has_only_losses:
+            stale = self._carried_by_hand.count()
+            self.observer.scalar(step, "optimizer/stale_gradients", stale, "optimizer")
+            if self._carried_by_hand.takes_turns:
+                self.observer.scalar(step, "loop/takes_turns", 1.0, "loop")
 
 
 def _are_symbolic(inputs: tuple[object, ...]) -> bool:
