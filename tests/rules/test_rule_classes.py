@@ -312,6 +312,46 @@ class TestMoreClassesLater:
         assert ["guessing"] == [one.condition for one in found]
 
 
+class TestSmallEdge:
+    """Two classes near 50:50, as of returns of the next day: little can be known of the labels."""
+
+    def found(self, *, losses=lambda at: 0.695, labels=512, epochs=0.0):
+        """Return the conditions that are found in 200 steps, of which few are full."""
+        watch, rng, found = Watch(["chance_level:num_steps=100"]), np.random.default_rng(0), []
+        for at in range(200):
+            kinds = {
+                "losses": {"loss/cross_entropy": np.float32(losses(at) + rng.normal(0, 0.004))}
+            }
+            if at < 10 or at % 50 == 0:
+                counts = labels // 4 + np.array([[2, 2], [-2, -2]])
+                kinds |= {
+                    "predictions": {"prediction/cross_entropy": np.zeros((labels, 2), np.float32)},
+                    "labels": {"label/cross_entropy": np.arange(labels) % 2},
+                    "classes": {"confusion/cross_entropy": counts},
+                    "batches": {"batch/0": np.zeros((labels, 2), np.float32)},
+                    "loop": {"loop/epoch": np.float64(at / 200 * epochs)},
+                }
+            found += watch.evaluate(full_step(kinds, at))
+        return [one.condition for one in found]
+
+    def test_many_labels_by_chance_are_told(self):
+        assert ["guessing"] == self.found()
+
+    def test_few_labels_do_not_exclude_an_edge(self):
+        assert [] == self.found(labels=64)
+
+    def test_whoever_went_through_the_data_often_is_told_by_few(self):
+        assert ["guessing"] == self.found(labels=64, epochs=8)
+
+    @pytest.mark.parametrize("epochs", [0, 8])
+    @pytest.mark.parametrize(
+        "losses", [lambda at: 0.69, lambda at: 0.6955 - 0.00006 * at], ids=["below", "falling"]
+    )
+    def test_a_loss_that_is_below_or_still_falls_is_none_of_guesses(self, losses, epochs):
+        """By more than batches scatter, be it by less than a hundredth of guessing."""
+        assert [] == self.found(losses=losses, epochs=epochs)
+
+
 class TestMeanHeldOut:
     """A regression that is worse than the mean of its targets where it is evaluated."""
 

@@ -50,6 +50,13 @@ ROUNDS = 5
 LEAST_PER_CLASS = 20
 #: In evaluations guesses are told from chance by fewer, if so many were seen.
 LEAST_HELD_OUT, LEAST_GUESSES = 5, 30
+#: So many standard errors tell a loss from another, and bound an agreement.
+TELLING = 2.0
+#: Of two classes as frequent, guesses that agree in so much of what chance leaves have an edge: five
+#: in a hundred more are right. Fewer labels do not tell it from none, and the loss hardly falls.
+EDGE = 0.1
+#: Who went through the data so often has learned of it what there is to learn.
+PASSES = 3.0
 #: So many targets tell what guessing their mean costs, in the one evaluation after the training.
 LEAST_TARGETS = 100
 #: A mean square below this part of guessing has been learned.
@@ -90,6 +97,36 @@ def agreement_z(confusion: Floats) -> float:
     return float((np.trace(confusion) - total * expected) / spread)
 
 
+def entropy_variance(counts: Floats) -> float:
+    """Return the variance of the estimate that ``entropy`` is, of so many labels; nan of none."""
+    total = counts.sum()
+    if not total:
+        return math.nan
+    shares = counts[counts > 0] / total
+    surprise = -np.log(shares)
+    mean = float((shares * surprise).sum())
+    return float(((shares * surprise**2).sum() - mean**2) / total)
+
+
+def edge_bound(confusion: Floats, num_labels: float) -> float:
+    """Return how far guesses may agree with labels beyond chance, as a part of what it leaves.
+
+    Args:
+        confusion: Shape ``[classes, classes]``, how often each class was taken for which.
+        num_labels: How many different labels were counted.
+
+    Returns:
+        Cohen's kappa, at least 0, and ``TELLING`` of its standard errors; infinity where nothing is known.
+    """
+    total = confusion.sum()
+    expected = float((confusion.sum(0) * confusion.sum(1)).sum() / total**2) if total else 1.0
+    if not num_labels or expected >= 1:
+        return math.inf
+    kappa = (float(np.trace(confusion)) / total - expected) / (1 - expected)
+    # Below 0 is chance, too: it does not make up for labels that are few.
+    return float(max(kappa, 0.0) + TELLING * math.sqrt(expected / (1 - expected) / num_labels))
+
+
 class _Window:
     """The last losses of one name and what their targets were like.
 
@@ -108,6 +145,10 @@ class _Window:
         self.first: StepNumber | None = None
         self.best = math.inf
         self._quarter: list[float] = []
+        #: The mean of each such quarter, and the variance of that by the scatter of its losses.
+        self.quarters: list[tuple[float, float]] = []
+        #: How guesses agreed at full steps since half of so many steps.
+        self.trained: Floats = np.zeros((0, 0))
 
     def add(self, step: StepView, loss: float) -> None:
         """Add the loss of a step."""
@@ -115,8 +156,32 @@ class _Window:
         self.losses.append(loss)
         self._quarter.append(loss)
         if 4 * len(self._quarter) >= (self.losses.maxlen or 1):
-            self.best = min(self.best, float(np.mean(self._quarter)))
+            mean = float(np.mean(self._quarter))
+            self.best = min(self.best, mean)
+            self.quarters.append((mean, float(np.var(self._quarter)) / len(self._quarter)))
             self._quarter = []
+
+    def count_guesses(self, confusion: Floats) -> None:
+        """Add how the guesses of a step agreed with its labels."""
+        self.confusions.append(confusion)
+        if 2 * self.count >= (self.losses.maxlen or 1):
+            self.trained = _all_counts([self.trained, confusion])
+
+    def learns(self, chance: float, variance: float) -> bool:
+        """Return whether the losses still fall, or are below those of guessing.
+
+        Args:
+            chance: The loss of guessing,
+            variance: and that of its estimate.
+        """
+        if len(self.quarters) < 2:
+            return False
+        (before, of_before), (last, of_last) = self.quarters[-2:]
+        if before - last > TELLING * math.sqrt(of_before + of_last):
+            return True
+        half = np.array(self.quarters[len(self.quarters) // 2 :])
+        mean, of_mean = half[:, 0].mean(), half[:, 1].mean() / len(half)
+        return bool(chance - mean > TELLING * math.sqrt(of_mean + variance))
 
 
 @dataclass(slots=True)
@@ -165,7 +230,10 @@ class ChanceLevel(Rule):
 
     Judged are steps with one such loss: two may play against each other. It gives no weights to
     classes or samples, and must have come to rest, within ``rest`` from the first half of the
-    steps to the second: a model may well begin with the frequencies. Where a sample has several
+    steps to the second: a model may well begin with the frequencies. A cross-entropy that still
+    falls or is below guessing by more than its batches scatter is none of guesses; and of two
+    classes, of which little may be there to learn, many labels or passes through the data must
+    have shown no edge over chance. Where a sample has several
     labels, as in a language, it must also be near the loss of guessing. Of two classes, and
     targets of 0 and 1, only ``worse`` is judged if each step has half of either: that is how a
     discriminator is given what it ought to end up guessing (Goodfellow et al.: Generative
@@ -205,6 +273,7 @@ class ChanceLevel(Rule):
         self._held_out: dict[str, _HeldOut] = {}
         self._samples = FewSamples()
         self._can_evaluate = False
+        self._passes = 0.0  # through the data, as far as it is known
 
     def check(self, step: StepView) -> Findings:
         self._samples.add(step)
@@ -214,6 +283,8 @@ class ChanceLevel(Rule):
         for held_out in self._held_out.values():
             held_out.end()
         self._circumstances.add(step)
+        passes = [step.scalar("loop/epoch", worker) for worker in step.workers]
+        self._passes = max([self._passes, *(one for one in passes if not math.isnan(one))])
         yield from self._evaluate_spreads(step)
         self._weighted |= named_losses(step, "setup/weighted/", "setup/class_weight/")
         losses = _evaluated_losses(step)
@@ -384,7 +455,7 @@ class ChanceLevel(Rule):
             window.moments.append(label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]])
         confusion = loss.record.raw.get(f"confusion/{loss.name.partition('/')[2]}")
         if confusion is not None:
-            window.confusions.append(np.asarray(confusion, np.float64))
+            window.count_guesses(np.asarray(confusion, np.float64))
 
     def _evaluate(self, step: StepView, loss: TensorView, window: _Window) -> Findings:
         now = float(np.mean(window.losses))
@@ -436,10 +507,25 @@ class ChanceLevel(Rule):
             return False
         if loss.info.function == "mse_loss":
             return not _are_ends(window.moments)
+        counted = _all_counts(window.confusions).sum(1) if window.confusions else np.zeros(0)
+        if counted.any() and window.learns(entropy(counted), entropy_variance(counted)):
+            return False
         num_classes, is_one = _labels(step, loss)
         if num_classes <= 2:
-            return is_one and not _are_halves(window.confusions)
+            return is_one and not _are_halves(window.confusions) and self._has_no_edge(loss, window)
         return is_one or ratio <= NEAR
+
+    def _has_no_edge(self, loss: TensorView, window: _Window) -> bool:
+        """Return whether so much was seen that an edge over chance would show."""
+        if self._passes >= PASSES:
+            return True
+        if edge_bound(window.trained, window.trained.sum()) < EDGE:
+            return True
+        held_out = self._held_out.get(loss.name)
+        if held_out is None or not held_out.confusions:
+            return False
+        evaluated = _all_counts(held_out.confusions)
+        return edge_bound(evaluated, evaluated.sum() / max(held_out.num_rounds, 1)) < EDGE
 
     def _rests(self, window: _Window) -> bool:
         half = len(window.losses) // 2
