@@ -129,6 +129,20 @@ class TestBinaryLabels:
                 "labels - 1",
             ),
             (
+                "binary_cross_entropy_with_logits",
+                [[[0.2, 0.5, 1.6]]],
+                [[[0, 255, 255]]],  # a mask as it lies in its file
+                "the labels are 0 and 255",
+                "labels / 255",
+            ),
+            (
+                "binary_cross_entropy",
+                [[0.2], [0.5], [0.6]],
+                [[0], [17], [255]],
+                "as of 256 classes",
+                "one unit for each class, 256",
+            ),
+            (
                 "binary_cross_entropy",
                 [[0.2], [0.5], [0.6]],
                 [[0.25], [13.7], [2.5]],

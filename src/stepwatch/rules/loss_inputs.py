@@ -14,7 +14,7 @@ from ..judge.step_view import StepNumber, StepView, TensorView
 from ..model.finding import Finding
 from ..model.record import is_integer
 from ..numerics.measures import by_x, number
-from ..numerics.statistics import COUNT, MAX, MIN, SUM, ZEROS
+from ..numerics.statistics import COUNT, MAX, MIN, SUM, SUM_SQ, ZEROS
 from .shared import BINARY, CROSS_ENTROPIES, ELEMENTWISE, dependence_samples, in_a_row, of_same_loss
 
 _LOGITS = "binary_cross_entropy_with_logits"
@@ -23,8 +23,6 @@ OF_PROBABILITIES = "cross_entropy_of_probabilities"
 _OF_LOGARITHMS = ("nll_loss", "kl_div")
 #: A margin loss multiplies by the label, and a label of 0 has no effect.
 _OF_MARGIN = "soft_margin_loss"
-#: How labels of two classes become 0 and 1.
-_OF_TWO: Mapping[tuple[float, float], str] = {(-1, 1): "(labels + 1) / 2", (1, 2): "labels - 1"}
 #: Labels of a column that are whole numbers may be those of so many classes.
 _CLASSES = 1000
 #: What Keras calls its loss of counts: it takes the logarithm of what is expected.
@@ -186,12 +184,25 @@ class _Labels:
     largest: float = -math.inf
     #: Whether the least, the largest and the sum of all batches were whole numbers.
     are_whole: bool = True
+    #: Number, sum and sum of squares of all of them.
+    moments: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    @property
+    def are_two(self) -> bool:
+        """Whether they are whole numbers, and none lies between the least and the largest."""
+        count, total, squares = self.moments
+        # The sum of (largest - label) * (label - least): each of these is at least 0.
+        between = (self.least + self.largest) * total - squares - self.least * self.largest * count
+        return self.are_whole and abs(between) < 0.5
 
     def add(self, given: _Given) -> None:
         """Add those of a step."""
         least, largest, total = (given.label_field(index) for index in (MIN, MAX, SUM))
         self.least, self.largest = min(self.least, least), max(self.largest, largest)
         self.are_whole &= all(one.is_integer() for one in (least, largest, total))
+        count, squares = given.label_field(COUNT), given.label_field(SUM_SQ)
+        before = self.moments
+        self.moments = before[0] + count, before[1] + total, before[2] + squares
 
 
 class LossInput(Rule):
@@ -470,6 +481,20 @@ def _wrong_labels(given: _Given) -> bool:
     return given.function == _OF_MARGIN and least == 0 and largest == 1
 
 
+def _as_codes(least: float, largest: float) -> str:
+    """Return how labels of two values become 0 and 1.
+
+    Example:
+        >>> [_as_codes(*two) for two in ((0.0, 255.0), (1.0, 2.0), (-1.0, 1.0))]
+        ['labels / 255', 'labels - 1', '(labels + 1) / 2']
+    """
+    moved = f"labels {'-' if least > 0 else '+'} {number(abs(least))}" if least else "labels"
+    apart = largest - least
+    if apart == 1:
+        return moved
+    return f"{f'({moved})' if least else moved} / {number(apart)}"
+
+
 def _what_labels_are(given: _Given, labels: _Labels) -> tuple[str, str]:
     """Return the sentence and the remedy for labels that are not those of the loss."""
     what = "logits" if given.function == _LOGITS else "probabilities"
@@ -481,12 +506,11 @@ def _what_labels_are(given: _Given, labels: _Labels) -> tuple[str, str]:
             "are multiplied by their labels, which are 0 and 1: those of 0 have no effect",
             "give labels of -1 and 1: 2 * labels - 1",
         )
-    turned = _OF_TWO.get((labels.least, labels.largest)) if labels.are_whole else None
-    if turned:
+    if labels.are_two:
         return (
             f"are {what} of labels of 0 and 1, but the labels are {number(labels.least)} and"
             f" {number(labels.largest)}",
-            f"turn the labels into 0 and 1: {turned}",
+            f"turn the labels into 0 and 1: {_as_codes(labels.least, labels.largest)}",
         )
     classes = int(labels.largest - labels.least) + 1 if labels.are_whole else 0
     if is_one and labels.least >= 0 and 2 < classes <= _CLASSES:
