@@ -75,6 +75,35 @@ class TestVanishingGradient:
         (finding,) = run("vanishing_gradient:consecutive=4", steps)
         assert (4, "gradient/w", 1) == (finding.step, finding.tensor, finding.evidence["below"])
 
+    @pytest.mark.parametrize(
+        ("scores", "gradient", "is_told"),
+        [
+            ([[[-0.5], [0.4]]], [[0.0], [0.0]], True),
+            ([[[-0.5], [0.4]]], [[1e-9], [0.0]], False),
+            ([[[-0.5, 0.1], [0.4, 0.2]]], [[0.0], [0.0]], False),  # two units
+            ([[[-0.5], [-0.4]]], [[0.0], [0.0]], False),  # a ReLU after them is flat, too,
+            ([[[-50.0], [40.0]]], [[0.0], [0.0]], False),  # and so is a sigmoid
+            ([[[0.4], [0.4]]], [[0.0], [0.0]], False),  # nor do they vary
+        ],
+    )
+    @pytest.mark.parametrize("parameter", ["pool/score/kernel", "pool.score.weight"])
+    def test_scores_without_a_gradient_are_those_of_a_softmax_of_one(
+        self, parameter, scores, gradient, is_told
+    ):
+        """Over the axis of the one unit each weight of an attention is 1."""
+        layer = parameter.removesuffix("/kernel").removesuffix(".weight")
+        step = step_of(
+            {
+                "outputs": {f"output/{layer}": np.array(scores, np.float32)},
+                "gradients": {f"gradient/{parameter}": np.array(gradient), "gradient/v": [1.0]},
+            },
+            1,
+        )
+        (found,) = run("vanishing_gradient", [step])
+
+        assert is_told == ("softmax" in found.message)
+        assert is_told == ("over the axis of the positions" in found.remedy)
+
 
 class TestExplodingTensor:
     def test_minus_infinity_of_masks_is_let_be_by_name(self):

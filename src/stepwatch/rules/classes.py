@@ -52,8 +52,9 @@ LEAST_PER_CLASS = 20
 LEAST_HELD_OUT, LEAST_GUESSES = 5, 30
 #: So many standard errors tell a loss from another, and bound an agreement.
 TELLING = 2.0
-#: Of two classes as frequent, guesses that agree in so much of what chance leaves have an edge: five
-#: in a hundred more are right. Fewer labels do not tell it from none, and the loss hardly falls.
+#: Of two classes as frequent, guesses that agree in so much of what chance leaves have an edge:
+#: five in a hundred more are right. Fewer labels do not tell it from none, and the loss hardly
+#: falls.
 EDGE = 0.1
 #: Who went through the data so often has learned of it what there is to learn.
 PASSES = 3.0
@@ -98,7 +99,7 @@ def agreement_z(confusion: Floats) -> float:
 
 
 def entropy_variance(counts: Floats) -> float:
-    """Return the variance of the estimate that ``entropy`` is, of so many labels; nan of none."""
+    """Return the variance of ``entropy``, as an estimate of so many labels; nan of none."""
     total = counts.sum()
     if not total:
         return math.nan
@@ -116,7 +117,8 @@ def edge_bound(confusion: Floats, num_labels: float) -> float:
         num_labels: How many different labels were counted.
 
     Returns:
-        Cohen's kappa, at least 0, and ``TELLING`` of its standard errors; infinity where nothing is known.
+        Cohen's kappa, at least 0, and ``TELLING`` of its standard errors; infinity where nothing
+        is known.
     """
     total = confusion.sum()
     expected = float((confusion.sum(0) * confusion.sum(1)).sum() / total**2) if total else 1.0

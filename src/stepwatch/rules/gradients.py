@@ -462,7 +462,11 @@ class VanishingGradient(Rule):
                 else ""
             )
         )
-        reason = self._padded.reason() or self._weights.reason(group.record.worker)
+        reason = (
+            self._padded.reason()
+            or self._weights.reason(group.record.worker)
+            or _softmax_of_scores(step, group.where(below))
+        )
         return self.finding(
             step,
             tensor,
@@ -546,6 +550,38 @@ class ZeroGradients(Rule):
                 "last_that_varies": constant[0] if constant else "",
             },
         )
+
+
+#: Scores within this of 0 are in no activation's flat part.
+_MODERATE = 10.0
+
+
+def _softmax_of_scores(step: StepView, gradients: TensorGroup) -> Reason | None:
+    """Return that a layer of one unit has no gradient, though its output varies, if one is so.
+
+    As where the softmax of scores is taken over that unit, whichever way it is written: it is 1
+    whatever the score is, and its derivative exactly 0. Neither a ReLU nor a sigmoid after such
+    scores is flat.
+    """
+    for gradient in gradients:
+        path = gradient.name.removeprefix("gradient/").replace("/", ".").split(".")
+        if len(path) < 2 or gradient.statistics.sum_abs or gradient.info.shape[-1:] == ():
+            continue
+        name = gradient.name.removeprefix("gradient/")[: -len(path[-1]) - 1]
+        output = step.tensor(f"output/{name}", gradient.worker)
+        if output is None or len(output.info.shape) < 2 or output.info.shape[-1] != 1:
+            continue
+        scores = output.statistics
+        if -_MODERATE < scores.min < scores.max < _MODERATE and scores.max > 0:
+            return Reason(
+                "softmax_of_one",
+                f"{output.name} (shape {by_x(output.info.shape)}) varies, and exactly no gradient"
+                " comes back to it, as to scores whose softmax is taken over their one unit: each"
+                " weight is then 1",
+                "take the softmax of scores of one unit over the axis of the positions, as dim=1 or"
+                " axis=1, not over the last; so also where it is written out, exp(x) / sum(exp(x))",
+            )
+    return None
 
 
 #: The fields of which one is above 0 where any element is neither 0 nor missing.
