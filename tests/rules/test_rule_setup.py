@@ -9,6 +9,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
 from stepwatch import TorchHook
+from stepwatch.model.steps import Mode
 from stepwatch.rules.plateau import _is_accuracy
 from stepwatch.rules.setup import follows_counts
 from stepwatch.rules.shared import direction
@@ -206,3 +207,18 @@ class TestPaddedLast:
 
         assert "cell returns its last state without a mask" in found.message
         assert "pack_padded_sequence" in found.remedy
+
+
+class TestRecoded:
+    def test_columns_are_named_with_one_category_and_its_codes(self):
+        """In whichever step they were found."""
+        tensors = {
+            f"evaluation/recoded{what}/{column}": np.array(value)
+            for column in ("city/Rome", "shop/3")
+            for what, value in (("", 0.75), ("_before", 2.0), ("_now", 0.0))
+        }
+        (found,), _ = judged("setup", [full_step({"evaluations": tensors}, 0, mode=Mode.EVAL)])
+
+        assert ("recoded city", 0.75) == (found.condition, found.value)
+        assert "the categories of city, shop were given codes for training, and" in found.message
+        assert "of city 'Rome' is 2 in training and 0 in evaluation, and 75% of" in found.message

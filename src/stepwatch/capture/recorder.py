@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,7 @@ from ..formats import RunTarget
 from ..formats.known_runs import remember
 from ..formats.manifest import FIRST_WORKER, RUN_KEY, End, read_note
 from ..model.collection import Policy, as_collections, parse_save
-from ..model.record import Layout, ScalarRow, StepRecord
+from ..model.record import Layout, ScalarRow, StepRecord, TensorInfo
 from ..model.steps import Mode, StepCounter
 from ..store import open_store, scheme_of
 from .budget import Budget
@@ -132,6 +132,8 @@ class Recorder:
         self.sources: dict[str, str] = {}
         #: The hooks that write here.
         self.hooks: list[Any] = []
+        #: Asked for what was found beside the training, when a step is over, whatever its mode.
+        self.beside: list[Callable[[], Iterable[tuple[TensorInfo, npt.NDArray[np.generic]]]]] = []
         self._leaving: list[Callable[[], str]] = []
         self._end: End | None = None
         # Last: its thread ticks from now on, and a tick uses all of the above.
@@ -202,6 +204,8 @@ class Recorder:
             self.budget.end_step(mode_step, is_thin=step.is_thin)
         if not step.tensors:
             return None
+        for info, value in self._found_beside():
+            step.add(info, value)
         if not step.is_thin:
             self.profiler.phases.took(mode, number)
         alike = mode, len(step)  # steps that observe more have a layout of their own
@@ -242,6 +246,9 @@ class Recorder:
         self._count(number)
         row = ScalarRow(Mode.TRAIN, layout, number, mode_step, time.time_ns(), values)
         self._carrier.take_soon(row)
+
+    def _found_beside(self) -> list[tuple[TensorInfo, npt.NDArray[np.generic]]]:
+        return [one for found in self.beside for one in found()]
 
     def _record(
         self,
@@ -352,6 +359,10 @@ class Recorder:
             error = error or f"capturing failed: {failure}"
         for mode in list(self.opened):
             self.end_step(mode)
+        if not failure and self.num_steps and (found := self._found_beside()):
+            for info, value in found:  # since the last step, as of what is evaluated after it
+                self.open_step(Mode.EVAL).add(info, value)
+            self.end_step(Mode.EVAL)
         covered = "; ".join(self._coverage)
         note = End(
             state,

@@ -60,6 +60,10 @@ class PatchSet:
         setattr(owner, name, stand_in)
         self._removals.append(remove)
 
+    def add(self, removal: Callable[[], None]) -> None:
+        """Have ``remove`` call something that puts back what was replaced by other means."""
+        self._removals.append(removal)
+
     def remove(self) -> None:
         """Put back what nobody else has replaced since; do nothing any more in the others."""
         while self._removals:

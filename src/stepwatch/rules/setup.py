@@ -36,6 +36,9 @@ _MOMENTUM = (
 
 _SCALE = "hyperparameters/scale_pos_weight"
 _READAPTED = "evaluation/readapted/"
+_RECODED, _RECODED_BEFORE, _RECODED_NOW = (
+    f"evaluation/recoded{what}/" for what in ("", "_before", "_now")
+)
 _SECOND = f"{_PREFIX}second_derivative/"
 _ENDS, _TOTAL, _LEFT = (f"{_PREFIX}schedule_{what}/" for what in ("ends", "total", "left"))
 #: What a metric of Keras takes for right, and what its labels or predictions are instead.
@@ -205,7 +208,8 @@ class Setup(Rule):
     product of all until then. ``constrained``: monotone constraints go against the data.
     ``posterior``: the code of a variational autoencoder says nothing of a sample. ``temperature``:
     logits are cosines times so small a number that cross-entropy stays near that of a guess.
-    ``recoded``: categories have other numbers in training than in the data that are evaluated.
+    ``recoded``: categories have other numbers in training than in the data that are evaluated, as
+    the script numbered them once more.
     ``readapted``: a model of Keras is evaluated on the ids of a vocabulary that was adapted anew.
     """
 
@@ -253,6 +257,7 @@ class Setup(Rule):
 
     def check(self, step: StepView) -> Findings:
         yield from self._readapted(step)
+        yield from self._recoded(step)
         if not step.trains:
             return
         self._last_step = step.mode_step
@@ -496,6 +501,32 @@ class Setup(Rule):
                     remedy="adapt one layer, on the training data, and call the same one on all"
                     " that the model is given, or put it into the model",
                 )
+
+    def _recoded(self, step: StepView) -> Findings:
+        """Judge categories that the script numbered once more for what it evaluates."""
+        for group in prefixed(step, "evaluations", _RECODED):
+            worker = group.record.worker
+            rest = [name.removeprefix(_RECODED) for name in group.names]
+            column, example = rest[0].split("/")
+            before, now = step.scalars(
+                (f"{_RECODED_BEFORE}{rest[0]}", f"{_RECODED_NOW}{rest[0]}"), worker
+            )
+            self._evaluated = True
+            yield self.finding(
+                step,
+                group[0],
+                f"the categories of {listed([one.partition('/')[0] for one in rest])} were given"
+                " codes for training, and anew for the data that are evaluated: of"
+                f" {column} {example!r} is {number(before)} in training and {number(now)} in"
+                f" evaluation, and {group[0].scalar:.0%} of the categories that both have changed"
+                " their code",
+                condition=f"recoded {column}",
+                value=group[0].scalar,
+                worker=worker,
+                remedy="make the codes once, on the training data, and look up those of all other"
+                " data in them: encoder.fit(train) and then encoder.transform(test), or"
+                " pd.Categorical(test, categories=categories_of_train).codes",
+            )
 
     def _monitored(self, step: StepView) -> Findings:
         for group in prefixed(step, "setup", f"{_PREFIX}monitor/"):
