@@ -153,6 +153,16 @@ class TestLabelIn:
         assert findings[0].message.startswith("price: puts the rows in the very order")
 
 
+class TestEncoded:
+    def test_all_columns_are_named_once(self):
+        names = ("city_mean", "shop_mean")
+        tensors = {f"boosting/encoded/{name}": np.array(2.5) for name in names}
+        findings, _ = judged("label_leak", [full_step({"boosting": tensors}, 0)])
+
+        assert ["encoded"] == [one.condition for one in findings]
+        assert findings[0].message.startswith("city_mean, shop_mean: each value is the mean label")
+
+
 class TestAnotherModel:
     @pytest.mark.parametrize(("continues", "told"), [(False, []), (True, [20])])
     def test_rules_begin_anew_when_rounds_do(self, continues, told):

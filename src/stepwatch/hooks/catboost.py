@@ -24,6 +24,7 @@ from .base import timed
 from .boosting.hook import BoostingHook
 from .boosting.rounds import (
     FIRST_ROWS,
+    MOST_NUMBERS,
     EvaluationSet,
     Metric,
     Round,
@@ -90,7 +91,7 @@ class _Training:
         names = ["validation"] if len(names) == 1 else names
         loss = str(parameters.get("loss_function", "")).partition(":")[0]
         trained = pools[0]
-        columns = _columns(trained)
+        columns = _columns(trained, FIRST_ROWS)
         labels = [np.asarray(one.get_label()) for one in pools]
         num_classes = 2 * (loss in _OF_TWO_CLASSES)
         if loss in _OF_CLASSES or labels[0].dtype.kind not in "biuf":
@@ -106,8 +107,9 @@ class _Training:
                 partial(np.empty, 0),
                 partial(np.empty, 0),
                 partial(dict, columns if name == _TRAINED_ON else ()),
+                partial(_whole, pool),
             )
-            for name, label in zip([_TRAINED_ON, *names], labels, strict=True)
+            for name, label, pool in zip([_TRAINED_ON, *names], labels, pools, strict=True)
         ]
         given = {key: value for key, value in parameters.items() if key != "callbacks"}
         self._model = CatBoostModel(given, num_classes)
@@ -277,12 +279,18 @@ def _codes(labels: Array, classes: Array) -> Array:
     return np.where(classes[at] == labels, at, -1)
 
 
-def _columns(pool: Any) -> Mapping[str, Array]:
+def _whole(pool: Any) -> Mapping[str, Array]:
+    """Return all rows of a table that is not too large; see ``_columns``."""
+    rows = pool.num_row()
+    return _columns(pool, rows) if rows * pool.num_col() <= MOST_NUMBERS else {}
+
+
+def _columns(pool: Any, most: int) -> Mapping[str, Array]:
     """Return the first rows of a table of numbers, by the name of the feature; empty if unknown."""
     is_numbers = not pool.get_cat_feature_indices() and not pool.get_text_feature_indices()
     if not is_numbers or pool.is_quantized():
         return {}
-    rows = pool.slice(list(range(min(FIRST_ROWS, pool.num_row())))).get_features()
+    rows = pool.slice(list(range(min(most, pool.num_row())))).get_features()
     names = pool.get_feature_names()
     names = [name or str(number) for number, name in enumerate(names)]
     return dict(zip(names, rows.T, strict=True))

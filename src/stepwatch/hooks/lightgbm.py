@@ -33,6 +33,7 @@ from .boosting.rounds import (
     TrainedModel,
     columns_of,
     shares,
+    table_columns,
 )
 from .patching import ListenerPatches
 
@@ -58,6 +59,7 @@ def _with_listeners(original: Callable[..., Any], listeners: list[Callback]) -> 
         for one in listeners:
             if isinstance(one, LightGBMHook):
                 one.note_callbacks(given)
+                one.note_data(bound.arguments)
         return original(*bound.args, **bound.kwargs)
 
     return train
@@ -229,6 +231,8 @@ class LightGBMHook(BoostingHook):
         self._booster: weakref.ref[Any] | None = None
         self._objective = ""
         self._has_early_stopping = self._takes_first = False
+        # What data sets are made of, until a training begins: it keeps bins only. By their ids.
+        self._made_of: dict[int, Any] = {}
         super().__init__(run, **options)
 
     def note_callbacks(self, callbacks: Sequence[Callback]) -> None:
@@ -236,6 +240,13 @@ class LightGBMHook(BoostingHook):
         found = [one for one in callbacks if type(one).__name__ == "_EarlyStoppingCallback"]
         self._has_early_stopping = bool(found)
         self._takes_first = any(getattr(one, "first_metric_only", False) for one in found)
+
+    @guarded
+    def note_data(self, arguments: Mapping[str, Any]) -> None:
+        """Note what a training that begins is given as data."""
+        valid = arguments.get("valid_sets") or ()
+        given = [arguments.get("train_set"), *(valid if isinstance(valid, (list, tuple)) else ())]
+        self._made_of = {id(one): getattr(one, "data", None) for one in given}
 
     def __call__(self, env: Any) -> None:
         """A round is over; as a callback of LightGBM.
@@ -275,13 +286,14 @@ class LightGBMHook(BoostingHook):
                 (data.num_data(), data.num_feature()),
                 TrainedModel(
                     LightGBMModel(booster, env.iteration, self._objective),
-                    _evaluated(booster, trained_on) if is_alone else [],
+                    _evaluated(booster, trained_on, self._made_of) if is_alone else [],
                     begins=begins,
                     stops_by=self._stops_by(env, trained_on),
                     curvature=self.curvature(booster),
                 ),
             )
         )
+        self._made_of = {}
 
     def _stops_by(self, env: Any, trained_on: str) -> dict[str, float]:
         """Return the metrics that end the training early: 1 where more is taken for better."""
@@ -311,7 +323,7 @@ def _metrics(results: Sequence[Any], trained_on: str) -> list[Metric]:
     ]
 
 
-def _evaluated(booster: Any, trained_on: str) -> list[EvaluationSet]:
+def _evaluated(booster: Any, trained_on: str, made_of: Mapping[int, Any]) -> list[EvaluationSet]:
     """Return the data that are trained on, and those that are evaluated."""
     named = {trained_on: booster.train_set}
     named |= dict(zip(booster.name_valid_sets, booster.valid_sets, strict=True))
@@ -323,9 +335,14 @@ def _evaluated(booster: Any, trained_on: str) -> list[EvaluationSet]:
             partial(_predictions, booster, data),
             partial(_groups, data),
             dict,  # it keeps bins only, unless it is told to
+            partial(_table, data, made_of.get(id(data))),
         )
         for name, data in named.items()
     ]
+
+
+def _table(data: Any, made_of: Any) -> Mapping[str, Array]:
+    return table_columns(made_of, data.get_feature_name())
 
 
 def _labels(data: Any) -> Array:

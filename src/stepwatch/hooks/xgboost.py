@@ -10,6 +10,7 @@ import functools
 import json
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
@@ -26,6 +27,7 @@ from .boosting.hook import BoostingHook
 from .boosting.objectives import ObjectiveListener, with_objectives
 from .boosting.rounds import (
     FIRST_ROWS,
+    MOST_NUMBERS,
     OWN_EVERY,
     EvaluationSet,
     Metric,
@@ -34,6 +36,7 @@ from .boosting.rounds import (
     TrainedModel,
     columns_of,
     shares,
+    table_columns,
 )
 from .patching import ListenerPatches
 
@@ -66,9 +69,26 @@ def _with_listeners(
     return after_iteration
 
 
+# The tables that quantiles were made of, as long as the script has them.
+_MADE_OF: weakref.WeakKeyDictionary[Any, weakref.ref[Any]] = weakref.WeakKeyDictionary()
+
+
+def _with_tables(original: Callable[..., None], _: list[RoundListener]) -> Callable[..., None]:
+    @functools.wraps(original)
+    def make(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        with suppress(TypeError):  # it knows no weak references
+            _MADE_OF[self] = weakref.ref(args[0] if args else kwargs.get("data"))
+
+    return make
+
+
 #: Those that listen to all trainings of this process.
 trainings: ListenerPatches[RoundListener] = ListenerPatches(
-    [(CallbackContainer, "after_iteration", _with_listeners)]
+    [
+        (CallbackContainer, "after_iteration", _with_listeners),
+        (xgboost.QuantileDMatrix, "__init__", _with_tables),
+    ]
 )
 
 
@@ -325,9 +345,22 @@ def _groups(data: Any) -> Array:
     return np.diff(np.asarray(data.get_uint_info("group_ptr"), np.int64))
 
 
-def _columns(data: Any) -> Mapping[str, Array]:
+def _whole(data: Any) -> Mapping[str, Array]:
+    """Return all rows by feature; of quantiles, which are other numbers, what they are made of."""
+    if isinstance(data, xgboost.QuantileDMatrix):
+        made_of = _MADE_OF.get(data, lambda: None)()
+        return table_columns(made_of, data.feature_names or _numbered(data))
+    is_small = data.num_row() * data.num_col() <= MOST_NUMBERS
+    return _columns(data, data.num_row()) if is_small else {}
+
+
+def _numbered(data: Any) -> list[str]:
+    return [f"f{number}" for number in range(data.num_col())]
+
+
+def _columns(data: Any, most: int = FIRST_ROWS) -> Mapping[str, Array]:
     """Return the first rows by feature, float32, nan where a value is missing."""
-    rows = min(data.num_row(), FIRST_ROWS)
+    rows = min(data.num_row(), most)
     if isinstance(data, xgboost.QuantileDMatrix):  # which cannot be sliced
         if data.num_nonmissing() > _MOST_READ:
             return {}
@@ -339,7 +372,7 @@ def _columns(data: Any) -> Mapping[str, Array]:
     table[np.repeat(np.arange(rows), np.diff(found.indptr)), found.indices] = found.data
     near = np.round(table)
     table = np.where(np.abs(table - near) < _OFF, near, table)
-    names = data.feature_names or [f"f{number}" for number in range(data.num_col())]
+    names = data.feature_names or _numbered(data)
     return dict(zip(names, table.T, strict=True))
 
 
@@ -356,6 +389,7 @@ def _evaluated(model: Any, train: Any, evals: Sequence[Any]) -> list[EvaluationS
             partial(model.predict, data),
             partial(_groups, data),
             partial(_columns, data),
+            partial(_whole, data),
         )
         for name, data in named.items()
     ]

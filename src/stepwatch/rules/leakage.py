@@ -116,7 +116,7 @@ class Overlap:
         return bool(self.shares) and all(share >= ALL for share in self.shares)
 
 
-_LABEL_IN = "boosting/label_in/"
+_LABEL_IN, _ENCODED = "boosting/label_in/", "boosting/encoded/"
 #: Looks at which a column of the input was the target: of a whole batch, so two are enough.
 MIN_COPIES = 2
 
@@ -124,6 +124,9 @@ _REMEDIES = {
     "target_is_input": "shift targets by one against the inputs",
     "future": "mask attention: a position may see those before it and itself, is_causal=True",
     "feature": "take this column out of the input",
+    "encoded": "encode each fold by the labels of the others, as fit_transform of"
+    " sklearn.preprocessing.TargetEncoder does, or by rows that are not trained on; split off what"
+    " is evaluated before",
 }
 
 
@@ -144,7 +147,8 @@ class LabelLeak(Rule):
     rule ``dependence``. ``feature``: a column of the input is the target, or puts the samples in
     the very order of it, as a price does where its logarithm is asked for. The hook finds it at two
     looks, or as boosting begins; it is judged at each step, too, at which ``batches`` and
-    ``labels`` are saved raw.
+    ``labels`` are saved raw. ``encoded``: a column of the table that boosting is trained on holds
+    for each category the mean label of few rows, each row's own included.
     """
 
     name = "label_leak"
@@ -276,6 +280,20 @@ class LabelLeak(Rule):
                 " read from it",
                 condition="feature",
                 remedy=_REMEDIES["feature"],
+            )
+        for group in prefixed(step, "boosting", _ENCODED):
+            names = [one.name.removeprefix(_ENCODED) for one in group]
+            rows = group[0].scalar
+            yield self.finding(
+                step,
+                group[0],
+                f"{listed(names)}: each value is the mean label of the rows that have it, or this"
+                f" drawn towards that of all: categories of {number(rows)} rows on average are"
+                " encoded by the labels of the rows that are trained on, so that each is told a"
+                " part of its own",
+                condition="encoded",
+                value=rows,
+                remedy=_REMEDIES["encoded"],
             )
 
     def _evaluate_future(self, step: StepView, label: TensorView) -> Findings:

@@ -160,6 +160,17 @@ class TestRules:
 
         assert ["feature"] * has_price == [one.condition for one in found(trial, "label_leak")]
 
+    @pytest.mark.parametrize("is_own", [True, False])
+    def test_categories_encoded_by_the_labels_that_are_trained_on(self, tmp_path, is_own):
+        rng = np.random.default_rng(0)
+        category, y = rng.integers(0, 300, 1200), rng.normal(size=1200)
+        of = y if is_own else rng.permutation(y)
+        means = np.bincount(category, of) / np.bincount(category).clip(1)
+        x = np.column_stack([means[category], rng.normal(size=1200)])
+        trial = trained(tmp_path / "run", CatBoostRegressor(iterations=5, **QUIET), x, y)
+
+        assert ["encoded"] * is_own == [one.condition for one in found(trial, "label_leak")]
+
     def test_a_healthy_training_is_let_be(self, tmp_path):
         x = table(2000)
         y = x[:, 0] + x[:, 1] ** 2 + 0.1 * table(2000, seed=1)[:, 0]

@@ -362,3 +362,27 @@ class TestRules:
         findings, statuses = found(trial, *rules)
         assert [] == [finding.message for finding in findings]
         assert "Error" not in statuses.values()
+
+
+class TestEncodings:
+    @pytest.mark.parametrize("by", ["table", "frame", "estimator"])
+    @pytest.mark.parametrize("is_own", [True, False])
+    def test_categories_encoded_by_the_labels_that_are_trained_on(self, tmp_path, by, is_own):
+        """LightGBM keeps bins, and the script what they are made of."""
+        rng = np.random.default_rng(0)
+        category, y = rng.integers(0, 300, 1200), rng.normal(size=1200)
+        of = y if is_own else rng.permutation(y)
+        means = np.bincount(category, of) / np.bincount(category).clip(1)
+        x = np.column_stack([means[category], rng.normal(size=1200)])
+        if by == "frame":
+            x = pytest.importorskip("pandas").DataFrame(x, columns=["city_mean", "size"])
+        with LightGBMHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            if by == "estimator":
+                pytest.importorskip("sklearn")
+                model = lightgbm.LGBMRegressor(n_estimators=5, n_jobs=1, verbosity=-1)
+                model.fit(x[:900], y[:900], eval_set=[(x[900:], y[900:])])
+            else:
+                train(QUIET, x, y, 5)
+
+        conditions = [one.condition for one in found(Trial(tmp_path / "run"), "label_leak")[0]]
+        assert ["encoded"] * is_own == conditions

@@ -187,6 +187,30 @@ class TestSetup:
         name = "test" if by == "train" else "validation_0"
         assert [f"recoded {name}"] * is_apart == [one.condition for one in findings]
 
+    @pytest.mark.parametrize("by", ["train", "estimator"])
+    @pytest.mark.parametrize("encoded", ["its own rows", "other rows"])
+    def test_categories_encoded_by_the_labels_that_are_trained_on(self, tmp_path, by, encoded):
+        """Of a part of the rows that were encoded, the other of which is evaluated."""
+        rng = np.random.default_rng(0)
+        category, y = rng.integers(0, 900, 2400), rng.integers(0, 2, 2400)
+        rows = slice(None, 1200) if encoded == "other rows" else slice(None)
+        counts = np.bincount(category[rows], minlength=900)
+        sums = np.bincount(category[rows], y[rows], minlength=900)
+        rates = (sums + 2 * y[rows].mean()) / (counts + 2)
+        x = np.column_stack([rates[category], rng.normal(size=2400)])
+        train, test = slice(1200 if encoded == "other rows" else 0, 2000), slice(2000, None)
+        parts = train, test
+        with XGBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            if by == "train":
+                data = [xgboost.DMatrix(x[part], label=y[part]) for part in parts]
+                xgboost.train({"nthread": 1}, data[0], 12, evals=[(data[1], "test")])
+            else:
+                model = xgboost.XGBClassifier(n_estimators=12, n_jobs=1)
+                model.fit(x[train], y[train], eval_set=[(x[test], y[test])], verbose=False)
+        findings = found(Trial(tmp_path / "run"), "label_leak")[0]
+
+        assert ["encoded"] * (encoded == "its own rows") == [one.condition for one in findings]
+
     @pytest.mark.parametrize("has_price", [True, False])
     def test_a_column_of_which_the_label_is_the_logarithm(self, tmp_path, has_price):
         rng = np.random.default_rng(0)

@@ -24,6 +24,7 @@ from ..base import Hook
 from ..patching import ListenerPatches
 from .objectives import Curvature, ObjectiveListener
 from .rounds import (
+    FIRST_ROWS,
     EvaluationSet,
     Metric,
     Round,
@@ -34,6 +35,7 @@ from .rounds import (
     ordered_as,
     recoded,
 )
+from .target_encoding import may_encode, rows_of_category
 
 _log = logging.getLogger("stepwatch")
 Array = npt.NDArray[np.generic]
@@ -214,6 +216,7 @@ class BoostingHook(Hook):
             for data in one.data:
                 self._observe_groups(data)
             self._observe_columns(one.data, dict(texts).get("monotone_constraints", ""))
+            self._observe_encodings(one.data)
         if self.wants("feature_importance"):
             self._observe_all("feature_importance", self.computed("importances", model.importances))
         if self.wants("trees"):
@@ -314,6 +317,36 @@ class BoostingHook(Hook):
             for name, count in recoded(columns, self.computed("columns", one.columns)).items():
                 value = np.asarray(count, np.int64)
                 self._observe_named("boosting", f"recoded/{one.name}/{name}", value)
+
+    def _observe_encodings(self, data: Sequence[EvaluationSet]) -> None:
+        """Observe the columns in which categories stand for the labels that are trained on."""
+        sets = sorted(data, key=lambda one: not one.trains)
+        if not sets or not sets[0].trains:
+            return
+        tables = [self.computed("columns", sets[0].whole)]
+        labels = [sets[0].labels()]
+        names = [
+            name
+            for name, column in tables[0].items()
+            if labels[0].shape == column.shape
+            and may_encode(column[:FIRST_ROWS], labels[0][:FIRST_ROWS])
+        ]
+        if names:
+            tables += [self.computed("columns", one.whole) for one in sets[1:]]
+            labels += [one.labels() for one in sets[1:]]
+        for name in names:
+            parts = [
+                (table[name], of)
+                for table, of in zip(tables, labels, strict=True)
+                if name in table and table[name].shape == of.shape
+            ]
+            # What is evaluated may have been a part of what was encoded, and split off later.
+            unions = [parts[:1], parts, *([parts[0], other] for other in parts[1:])]
+            for union in unions[: len(unions) if len(parts) > 1 else 1]:
+                column, of = (np.concatenate(each) for each in zip(*union, strict=True))
+                if rows := rows_of_category(column, of):
+                    self._observe_named("boosting", f"encoded/{name}", np.asarray(rows))
+                    break
 
     def _observe_all(self, collection: str, values: Mapping[str, Array]) -> None:
         for name, value in values.items():

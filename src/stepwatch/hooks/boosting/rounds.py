@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ Array = npt.NDArray[np.generic]
 
 #: So many rows of a set of data are looked at, from the first one on.
 FIRST_ROWS = 4096
+#: Of data of more numbers not all rows are looked at.
+MOST_NUMBERS = 4_000_000
 # Categories that are numbered by which comes first are so many, or more; and in fewer than this
 # share of rows they go on as a counter does: to the same, the next or the first one.
 _LEAST_CATEGORIES, _MOST_COUNTED = 7, 0.7
@@ -76,6 +78,7 @@ class EvaluationSet:
             the other, shape ``[groups]``; empty where there are none.
         columns: Returns what the model is given of the first rows, at most ``FIRST_ROWS``, by the
             name of the feature, shape ``[rows]``, nan where it is missing; empty if not known.
+        whole: The same of all rows, if these are not too many.
     """
 
     name: str
@@ -84,6 +87,26 @@ class EvaluationSet:
     predictions: Callable[[], Array]
     groups: Callable[[], Array]
     columns: Callable[[], Mapping[str, Array]]
+    whole: Callable[[], Mapping[str, Array]] = dict
+
+
+def table_columns(table: Any, names: Sequence[str]) -> Mapping[str, Array]:
+    """Return all rows by feature, of a table of numpy or pandas that is not too large.
+
+    Args:
+        table: What a script gives for one; empty is returned for what is no such table.
+        names: Of the features, where the table has none.
+    """
+    shape: Sequence[int] = getattr(table, "shape", ())
+    if len(shape) != 2 or shape[0] * shape[1] > MOST_NUMBERS:
+        return {}
+    if isinstance(table, np.ndarray):
+        return dict(zip(names, table.T, strict=True)) if table.dtype.kind in "fiu" else {}
+    if not hasattr(table, "dtypes") or not hasattr(table, "columns"):
+        return {}
+    kinds = zip(table.columns, table.dtypes, strict=True)  # categories are left out
+    chosen = [name for name, kind in kinds if isinstance(kind, np.dtype) and kind.kind in "fiu"]
+    return {str(name): table[name].to_numpy() for name in chosen}
 
 
 def ordered_as(columns: Mapping[str, Array], labels: Array) -> list[str]:
