@@ -267,6 +267,27 @@ class TestChanceHeldOut:
     def test_it_is_told_at_the_end(self):
         assert ["held_out"] == self.found(train=0.4, evaluated=0.8, confusion=self.BY_CHANCE)
 
+    def test_classes_of_other_numbers_are_told_after_one_evaluation(self):
+        """Nearly all of each is taken for another one."""
+        turned = {"train": 0.2, "evaluated": 3.0, "confusion": [[1, 15], [16, 0]], "rounds": 2}
+        (found,) = self.findings(**turned)
+
+        assert "renumbered" == found.condition
+        assert "class 0 for 1, 1 for 0, one to one" in found.message
+
+    @pytest.mark.parametrize(
+        "but",
+        [
+            {"train": 0.4},  # it has not learned much
+            {"confusion": [[5, 11], [16, 0]]},
+            {"confusion": [[0, 16], [0, 16]]},  # all is taken for one class
+            {"looks": 1, "confusion": [[0, 9], [8, 0]]},  # guesses of two agree by chance
+        ],
+    )
+    def test_else_they_may_have_the_same(self, but):
+        turned = {"train": 0.2, "evaluated": 3.0, "confusion": [[1, 15], [16, 0]], "rounds": 2}
+        assert [] == self.found(**turned | but)
+
     def test_it_holds_from_the_first_evaluation_on(self):
         """In none of them was the loss below guessing."""
         (found,) = self.findings(train=0.4, evaluated=0.8, confusion=self.BY_CHANCE)

@@ -20,7 +20,7 @@ from ..judge.rule import EvidenceView, Findings, Rule, Selection
 from ..judge.step_view import StepNumber, StepView, TensorView
 from ..model.finding import Finding
 from ..model.steps import Mode
-from ..numerics.measures import Floats, number
+from ..numerics.measures import Floats, listed, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .circumstances import Circumstances
 from .data import ALL_DATA, FewSamples
@@ -129,6 +129,46 @@ def edge_bound(confusion: Floats, num_labels: float) -> float:
     return float(max(kappa, 0.0) + TELLING * math.sqrt(expected / (1 - expected) / num_labels))
 
 
+#: So large a share of a class is taken for one other, and so little of it for itself, where classes
+#: have other numbers; so do so many of all. A class with so much less of the labels than its even
+#: share says nothing, and guesses agree like this by chance less often than e ** -12.
+TAKEN_FOR, STAYED, LEAST_MOVED, LEAST_SHARE, SURE = 0.7, 0.1, 0.5, 0.3, 12.0
+
+
+def renumbered(confusion: Floats) -> dict[int, int]:
+    """Return which class is taken for which, where classes have other numbers than those learned.
+
+    Args:
+        confusion: Shape ``[classes, classes]``, how often each class was taken for which.
+
+    Returns:
+        Empty where the classes with enough labels are not taken for others one to one, fewer than
+        half of the labels are, or it may be chance.
+
+    Example:
+        >>> renumbered(np.array([[1.0, 19, 0], [0, 0, 20], [20, 0, 0]]))
+        {0: 1, 1: 2, 2: 0}
+        >>> renumbered(np.array([[1.0, 19, 0], [0, 20, 0], [0, 0, 20]]))
+        {}
+    """
+    counts = confusion.sum(1)
+    judged = np.flatnonzero(counts > LEAST_SHARE * counts.sum() / max(1, np.count_nonzero(counts)))
+    taken = confusion[judged].argmax(axis=1)
+    if len(set(taken.tolist())) < len(judged) or len(judged) < 2:
+        return {}
+    agreeing, total = float(confusion[judged, taken].sum()), float(counts[judged].sum())
+    if (2 * agreeing - total - len(judged)) * math.log(len(judged)) < SURE:
+        return {}
+    share = confusion[judged, taken] / counts[judged]
+    stayed = confusion[judged, judged] / counts[judged]
+    moved = taken != judged
+    if not (share >= TAKEN_FOR).all() or not (stayed[moved] <= STAYED).all():
+        return {}
+    if counts[judged[moved]].sum() < LEAST_MOVED * counts.sum() or not moved.any():
+        return {}
+    return dict(zip(judged[moved].tolist(), taken[moved].tolist(), strict=True))
+
+
 class _Window:
     """The last losses of one name and what their targets were like.
 
@@ -228,7 +268,9 @@ class ChanceLevel(Rule):
     these agree with the labels no more often than by chance (``held_out``): what is learned is
     no rule that goes from inputs to labels. Likewise a mean square of one target a sample that
     fell below half of guessing in TRAIN, and in evaluations is above what the mean of the
-    training's targets costs there: in ``ROUNDS``, or in the one after the last TRAIN step.
+    training's targets costs there: in ``ROUNDS``, or in the one after the last TRAIN step. Where
+    evaluations take nearly all of each class for one other, one to one, and training went below
+    half of guessing, the numbers of classes are others (``renumbered``).
 
     Judged are steps with one such loss: two may play against each other. It gives no weights to
     classes or samples, and must have come to rest, within ``rest`` from the first half of the
@@ -247,6 +289,7 @@ class ChanceLevel(Rule):
     per_model = True
     sign: ClassVar[Mapping[str, str]] = {
         "held_out": "held_out",
+        "renumbered": "data",
         "same *": "collapse",
         "*": "outcome",
     }
@@ -337,10 +380,13 @@ class ChanceLevel(Rule):
     def _evaluate_held_out(self, held_out: _HeldOut, trained: float) -> Findings:
         """Judge evaluations of a cross-entropy that fell to ``trained`` in TRAIN."""
         counted = _all_counts(held_out.confusions)
+        chance, z = entropy(counted.sum(1)), agreement_z(counted)
+        if trained < LEARNED * chance and (numbers := renumbered(counted)):
+            yield self._renumbered_finding(held_out, trained, numbers)
+            return
         least = max(LEAST_HELD_OUT * len(counted), LEAST_GUESSES)
         if held_out.num_rounds < ROUNDS or counted.sum() < least:
             return
-        chance, z = entropy(counted.sum(1)), agreement_z(counted)
         limit = (1 - self.margin) * chance
         if held_out.best >= limit > trained and not z >= self.min_z:
             yield self._held_out_finding(
@@ -354,6 +400,27 @@ class ChanceLevel(Rule):
                 limit,
                 {"guessing": chance, "agreement_z": z},
             )
+
+    def _renumbered_finding(
+        self, held_out: _HeldOut, trained: float, numbers: Mapping[int, int]
+    ) -> Finding:
+        pairs = [f"{one} for {other}" for one, other in numbers.items()]
+        return self.finding(
+            held_out.step,
+            held_out.name,
+            f"{held_out.name}: classes have other numbers in evaluation than in training: there the"
+            f" model takes nearly all of each for one other, class {listed(pairs)}, one to one,"
+            f" while the loss fell to {number(trained)} in training",
+            worker=held_out.worker,
+            mode="EVAL",
+            value=held_out.last if math.isfinite(held_out.last) else held_out.best,
+            threshold=trained,
+            onset=held_out.first,
+            condition="renumbered",
+            remedy="number the classes once, on the training data, and look the labels of all other"
+            " data up in that: two calls of pandas.factorize, two vocabularies or a directory with"
+            " other folders number them anew",
+        )
 
     def _evaluate_held_out_targets(
         self, held_out: _HeldOut, window: _Window, trained: float
