@@ -30,6 +30,7 @@ from ..formats.manifest import FIRST_WORKER
 from ..formats.settings import RunSettings, read_settings, write_settings
 from ..forward.forwarder import Forwarder, Target
 from ..hooks.base import Hook
+from ..hooks.centred import CentredWindows
 from ..hooks.encodings import Encodings
 from ..hooks.logged import LoggedHook
 from ..judge.headline import Headline, headline
@@ -86,8 +87,8 @@ class Frameworks:
         self._output = output
         self._say, self._attached = say, attached
         self._trains: Control | None = None
-        #: What gives categories their codes is watched from the start: before anything trains.
-        self.encodings = Encodings()
+        #: How data are prepared is watched from the start: before anything trains.
+        self.prepared = Encodings(), CentredWindows()
         #: The hook that opened the run.
         self.first: Hook | None = None
 
@@ -97,7 +98,7 @@ class Frameworks:
     def open_logged(self) -> None:
         """Open the run for what the script logs: no framework was imported."""
         self.first = LoggedHook(**self._opening, output=self._output, say=self._say)
-        self.first.recorder.beside.append(self.encodings.found)
+        self.first.recorder.beside += [one.found for one in self.prepared]
         self._use(self.first.control)
 
     def attach(self, framework: str) -> None:
@@ -118,7 +119,7 @@ class Frameworks:
         hook: Hook = make(**opening, **how, say=self._say, on_begin=self._begins)
         if self.first is None:
             self.first = hook
-            hook.recorder.beside.append(self.encodings.found)
+            hook.recorder.beside += [one.found for one in self.prepared]
             self._use(hook.control)
 
     def _begins(self, hook: Hook) -> None:
@@ -381,7 +382,8 @@ class Session:
         names = sorted(self._frameworks.names(), key=lambda name: name not in _TRAINED_BY)
         self._importing = [OnImport(name, partial(self._imported, name)) for name in names]
         if isinstance(self._frameworks, Frameworks):
-            self._frameworks.encodings.begin()
+            for one in self._frameworks.prepared:
+                one.begin()
 
     def log(self, metrics: Mapping[str, object], step: int | None = None) -> None:
         """Take numbers of the script; whatever fails is shown once, and training goes on.
@@ -449,7 +451,8 @@ class Session:
             one.remove()
         self._importing = []
         if isinstance(self._frameworks, Frameworks):
-            self._frameworks.encodings.end()
+            for watched in self._frameworks.prepared:
+                watched.end()
 
     def _flush(self) -> None:
         """Have what was recorded until now judged."""

@@ -61,6 +61,7 @@ TITLES: Mapping[str, str] = {
     "input_scale": "inputs are not scaled",
     "io_bottleneck": "input/output holds up the GPU",
     "label_leak": "inputs give the labels away",
+    "label_leak:centred": "a centred window holds what is to be forecast",
     "label_leak:encoded": "a column encodes rows by their own labels",
     "label_leak:feature": "an input column gives the label away",
     "label_leak:future": "model sees the tokens that it predicts",

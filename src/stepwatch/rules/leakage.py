@@ -117,6 +117,7 @@ class Overlap:
 
 
 _LABEL_IN, _ENCODED = "boosting/label_in/", "boosting/encoded/"
+_CENTRED = "evaluation/centred/"
 #: Looks at which a column of the input was the target: of a whole batch, so two are enough.
 MIN_COPIES = 2
 
@@ -124,6 +125,8 @@ _REMEDIES = {
     "target_is_input": "shift targets by one against the inputs",
     "future": "mask attention: a position may see those before it and itself, is_causal=True",
     "feature": "take this column out of the input",
+    "centred": "take rolling(window) without center=True, which ends at its own place, or shift"
+    " what is centred by half of its window",
     "encoded": "encode each fold by the labels of the others, as fit_transform of"
     " sklearn.preprocessing.TargetEncoder does, or by rows that are not trained on; split off what"
     " is evaluated before",
@@ -148,11 +151,13 @@ class LabelLeak(Rule):
     the very order of it, as a price does where its logarithm is asked for. The hook finds it at two
     looks, or as boosting begins; it is judged at each step, too, at which ``batches`` and
     ``labels`` are saved raw. ``encoded``: a column of the table that boosting is trained on holds
-    for each category the mean label of few rows, each row's own included.
+    for each category the mean label of few rows, each row's own included. ``centred``: a window of
+    a series that is forecast has a column that was made by a centred window of pandas, of which the
+    target is a part.
     """
 
     name = "label_leak"
-    needs = ("samples", "batches", "labels", "dependence", "boosting")
+    needs = ("samples", "batches", "labels", "dependence", "boosting", "evaluations")
     sign = "data"
     lacks = "neither targets in TRAIN nor samples of both TRAIN and EVAL were seen"
 
@@ -174,6 +179,7 @@ class LabelLeak(Rule):
             self._models = {tensor.name for tensor in sampled}
         for tensor in sampled:
             yield from self._evaluate_samples(step, tensor)
+        yield from self._evaluate_centred(step)
         if step.trains:
             for label in step.tensors("labels"):
                 yield from self._evaluate_target(step, label)
@@ -294,6 +300,24 @@ class LabelLeak(Rule):
                 condition="encoded",
                 value=rows,
                 remedy=_REMEDIES["encoded"],
+            )
+
+    def _evaluate_centred(self, step: StepView) -> Findings:
+        """Report centred windows among the inputs of a forecast, in whichever step it was seen."""
+        for group in prefixed(step, "evaluations", _CENTRED):
+            name, ahead = group[0].name.removeprefix(_CENTRED), group[0].scalar
+            self._evaluated = True
+            yield self.finding(
+                step,
+                group[0],
+                f"a column of the input is made of {name} by rolling(center=True), which takes in"
+                " values that come later: at the last place of a window the mean holds its target,"
+                f" {number(ahead)} ahead",
+                condition="centred",
+                value=ahead,
+                threshold=0.0,
+                worker=group.record.worker,
+                remedy=_REMEDIES["centred"],
             )
 
     def _evaluate_future(self, step: StepView, label: TensorView) -> Findings:
