@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import subprocess
 from xml.etree import ElementTree
 
 import pytest
 
+from stepwatch.cli.certify_runs import copy_folder
 from tests.support.cli.commands import STEPWATCH, call
 
 HEALTHY = """\
@@ -208,3 +211,14 @@ class TestErrors:
         """The nearest one is named."""
         (tmp_path / "train.py").write_text("")
         assert "rows-apart" in refused("certify", "--only", "row-apart", "train.py")
+
+    def test_what_is_no_file_is_left_out_of_the_copies_of_a_folder(self, tmp_path):
+        """As the socket of a browser that runs there."""
+        folder = tmp_path / "folder"
+        folder.mkdir()
+        (folder / "train.py").write_text("")
+        with socket.socket(socket.AF_UNIX) as one:
+            one.bind(str(folder / "socket"))
+            copy_folder(folder, tmp_path / "copy")
+
+        assert ["train.py"] == os.listdir(tmp_path / "copy")

@@ -156,6 +156,23 @@ class TestState:
         assert 8 not in verdict.replayable
         assert [1] == read
 
+    def test_tensors_of_a_later_part_are_ordered_as_in_the_steps_of_their_findings(self, tmp_path):
+        """As of a second model: else reader and watch begin with another cause of one step."""
+        store = open_store(tmp_path / "run")
+        start_run(store, Manifest("made", 0))
+        writer = NativeWriter(store, "worker_0")
+        for step, names in enumerate((["loss/L"], ["loss/L", "z.weight", "a.weight"])):
+            writer.write(make_record(step, {name: np.ones(()) for name in names}))
+        writer.close(End("finished", 2))
+        found = [
+            Finding("untrained_parameter", 1, name, "", mode_step=1)
+            for name in ("a.weight", "z.weight")
+        ]
+        write_findings(store, "worker_0", [one.to_json() for one in found])
+
+        verdict = load_verdict(Trial(tmp_path / "run"))
+        assert ["z.weight", "a.weight"] == [one.cause.tensor for one in verdict.chains]
+
     def test_a_run_without_steps_for_long_is_stalled(self, tmp_path):
         """Long is measured by its own steps, and two minutes at least."""
         writer = _begun(tmp_path / "run", times_ns=[0, 10**9, 2 * 10**9])

@@ -374,6 +374,7 @@ class TestSigns:
         chain = Chain(found("loss_input", 4, "prediction/L", condition="labels prediction/L"))
 
         assert "--save labels:raw" in chain.confirm("r")
+        assert chain.confirm("r", script="train.py --epochs 3").endswith(" train.py --epochs 3")
         assert chain.confirm("r", tensors={"prediction/L"}).endswith(
             "stepwatch show r --tensor 'prediction/L'"
         )

@@ -42,7 +42,7 @@ class TooLarge(Exception):
 
 
 def copy_folder(source: Path, target: Path) -> None:
-    """Copy a folder for a run; large files become links.
+    """Copy a folder for a run; large files become links, and what is no file is left out.
 
     Raises:
         TooLarge: It holds too much.
@@ -66,7 +66,14 @@ def copy_folder(source: Path, target: Path) -> None:
         return there
 
     shutil.rmtree(target, ignore_errors=True)
-    ignore = shutil.ignore_patterns(*_LEFT_OUT)
+    by_name = shutil.ignore_patterns(*_LEFT_OUT)
+
+    def ignore(folder: str, names: list[str]) -> set[str]:
+        # A socket or a pipe of somebody else cannot be copied.
+        paths = ((name, os.path.join(folder, name)) for name in names)
+        others = {name for name, path in paths if not (os.path.isfile(path) or os.path.isdir(path))}
+        return by_name(folder, names) | others
+
     shutil.copytree(
         source, target, ignore=ignore, copy_function=copy, ignore_dangling_symlinks=True
     )

@@ -7,6 +7,7 @@ of steps and rules, is what one ``Watch`` finds with all of them, wherever they 
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -16,13 +17,16 @@ from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
 from ..profile.windows import ProfileSource
 from ..trial import Trial
-from ..trial.step_log import in_order
+from ..trial.step_log import in_order, rows_in
 from .engine import RuleStatus, Watch
 from .headline import Replayable, run_state
 from .parameters import Spec, parse_rules
 from .root_cause import StepOrder
 from .step_view import StepView
 from .verdict import Verdict
+
+#: The rows of tensors are looked for in so many steps of findings.
+_MOST_STEPS = 4
 
 Records = Iterable[tuple[StepRecord, ...]]
 #: Passes steps on, and may show how far it is.
@@ -88,10 +92,19 @@ def is_judged(trial: Trial, stored: Verdict) -> bool:
     return bool(stored.statuses) and not broke_off
 
 
-def step_order_of(trial: Trial) -> StepOrder:
-    """Return where the tensors stand in a step."""
+def step_order_of(trial: Trial, findings: Sequence[Finding] = ()) -> StepOrder:
+    """Return where the tensors stand in a step.
+
+    Args:
+        trial: The run.
+        findings: Of the run: what was not there in its first steps is looked for in theirs.
+    """
     names = trial.reader.tensors()
-    tensors = (TensorInfo(name, names[name], "", ()) for name in in_order(names, trial.order))
+    firsts = [trial.global_steps(mode)[0] for mode in trial.modes]
+    known = set(trial.steps())
+    later = sorted({one.step for one in findings} & known)[:_MOST_STEPS]
+    rows = rows_in(trial, [*firsts, *later])
+    tensors = (TensorInfo(name, names[name], "", ()) for name in in_order(names, rows))
     return StepOrder([Layout(tuple(tensors))])
 
 
@@ -159,7 +172,9 @@ def verdict_so_far(
     trial: Trial, findings: Sequence[Finding], statuses: Sequence[RuleStatus]
 ) -> Verdict:
     """Return the verdict of a watch that followed a run."""
-    return _verdict(trial, findings, statuses, step_order_of(trial) if findings else StepOrder())
+    return _verdict(
+        trial, findings, statuses, step_order_of(trial, findings) if findings else StepOrder()
+    )
 
 
 def _verdict(
@@ -171,5 +186,7 @@ def _verdict(
     asked = trial.reader.manifest.collections
     raw = frozenset(one.name for one in asked if one.policy.raw is not None)
     return Verdict(
-        trial.path, findings, statuses, order, max(0, absent), run_state(trial), can, proofs, raw
+        *(trial.path, findings, statuses, order, max(0, absent), run_state(trial), can, proofs),
+        raw=raw,
+        script=shlex.join(trial.reader.manifest.command) or "SCRIPT",
     )

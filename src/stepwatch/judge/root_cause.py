@@ -107,7 +107,7 @@ class Sign:
 
     Args:
         confirm: What would confirm that it is the cause, one line; with ``{run}``, ``{step}``,
-            ``{mode_step}`` and ``{tensor}``; ``""`` where the finding says it all.
+            ``{mode_step}``, ``{script}`` and ``{tensor}``; ``""`` where the finding says it all.
         late: How many steps after it began it is reported, where the finding has no ``onset``;
             infinite for what a script is made of, and so for what holds from its first step on.
         reach: How many steps later something may follow from it; ``None`` as long as the run goes.
@@ -177,14 +177,14 @@ _LOOK = f"look at it: {_SHOW}"
 _TENTH = "train once with a tenth of the learning rate"
 _BATCH = (
     "save what the loss is given: stepwatch run --save predictions:raw:steps={mode_step}"
-    " --save labels:raw:steps={mode_step}"
+    " --save labels:raw:steps={mode_step} {script}"
 )
 
 _SAVED = "look at what was saved of the batches: stepwatch dash {run}"
 
 _BATCHES = (
     "look at the batches: stepwatch run --save inputs:raw:steps={mode_step}"
-    " --save labels:raw:steps={mode_step}"
+    " --save labels:raw:steps={mode_step} {script}"
 )
 
 SIGNS = {
@@ -202,7 +202,8 @@ SIGNS = {
     "precision": Sign("train once in float32", late=40, stage="setting"),
     "unsynced": Sign(f"see the gradients of each worker: {_SHOW}", late=2, stage="setting"),
     "replicas": Sign(
-        "compare the replicas: stepwatch run --save weights:digest --save batches:digest", late=5
+        "compare the replicas: stepwatch run --save weights:digest --save batches:digest {script}",
+        late=5,
     ),
     "loss_input": Sign(_BATCH, late=5),
     "data": Sign(_BATCHES, late=50, stage="data"),
@@ -422,6 +423,7 @@ class Chain:
         *,
         tensors: Container[str] | None = None,
         raw: Container[str] = (),
+        script: str = "SCRIPT",
     ) -> str:
         """Return what would confirm the cause, one line; ``""`` where nothing here would.
 
@@ -430,6 +432,7 @@ class Chain:
             replayable: The TRAIN steps that can be run again; ``None`` if that is not known.
             tensors: Those of the run; ``None`` if that is not known.
             raw: The collections of which full values were asked for.
+            script: The script, and its arguments.
         """
         cause = self.cause
         step = cause.train_step
@@ -446,7 +449,7 @@ class Chain:
             line = "" if cause.tensor else _REPLAY
         if line == _REPLAY and replayable is not None and step not in replayable:
             line = _LOOK if shown else ""
-        return line.format(run=run, step=step, mode_step=mode_step, tensor=shown)
+        return line.format(run=run, step=step, mode_step=mode_step, tensor=shown, script=script)
 
 
 def _is_given_to_loss(tensor: str) -> bool:

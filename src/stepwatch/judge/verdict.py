@@ -122,6 +122,7 @@ class Verdict:
     replayable: Container[int] | None = None
     proofs: Mapping[str, Proof] = field(default_factory=dict)
     raw: frozenset[str] = frozenset()
+    script: str = "SCRIPT"
 
     def proof(self, chain: Chain) -> Proof | None:
         """Return what is proved of the cause of a chain; ``None`` where nobody tried."""
@@ -130,7 +131,9 @@ class Verdict:
     def confirm(self, chain: Chain) -> str:
         """Return what would confirm the cause of a chain, one line."""
         known = self.order.tensors or None
-        return chain.confirm(self.run, self.replayable, tensors=known, raw=self.raw)
+        return chain.confirm(
+            self.run, self.replayable, tensors=known, raw=self.raw, script=self.script
+        )
 
     @cached_property
     def chains(self) -> list[Chain]:

@@ -313,7 +313,7 @@ class Rounds:
     def missing(self) -> str:
         """Return why no round could be judged."""
         counts = f"{self._steps[Mode.TRAIN]} TRAIN and {self._steps[Mode.EVAL]} EVAL steps"
-        return f"no loss was there in TRAIN and in EVAL after it: it was there at {counts}"
+        return f"no loss of one name in TRAIN and in EVAL after it, in {counts}"
 
 
 #: So many rounds tell that a mean square comes to nothing; the last of them are so many.

@@ -423,9 +423,9 @@ _STEP_IT = (
 
 
 _LENGTH = (
-    "make the schedule as long as the training: it counts steps of the optimizer in Keras and"
-    " optax, and calls of scheduler.step() in PyTorch; multiply what is meant in epochs by the"
-    " steps of an epoch, or in PyTorch step it once an epoch"
+    "make the schedule as long as the training: in PyTorch it counts calls of scheduler.step(), so"
+    " call it once an epoch if it is meant in epochs; in Keras and optax it counts steps of the"
+    " optimizer, so multiply what is meant in epochs by the steps of an epoch"
 )
 _FROM_ZERO = (
     "look at what sets it: a rate of 0, a schedule that is at its end from the start, or a warm-up"

@@ -27,14 +27,28 @@ def execution_order(trial: Trial) -> dict[str, int]:
     """
     found: dict[str, int] = {}
     for mode in trial.modes:
-        first = int(trial.global_steps(mode)[0])
-        for _, table in trial.reader.observations(None, _COLUMNS, (Mode.GLOBAL, first)):
-            rows = (numbers(table.column("step")) == first).nonzero()[0]
-            orders = numbers(table.column("order"))[rows]
-            names = text_codes(table.column("tensor"))
-            for code in names.codes[rows[orders.argsort()]]:
-                found.setdefault(names.values[code], len(found))
+        for name, _ in _in_step(trial, int(trial.global_steps(mode)[0])):
+            found.setdefault(name, len(found))
     return found
+
+
+def rows_in(trial: Trial, steps: Iterable[int]) -> dict[str, int]:
+    """Return the first row that each tensor has in one of some global steps."""
+    found: dict[str, int] = {}
+    for step in steps:
+        for name, row in _in_step(trial, step):
+            found[name] = min(row, found.get(name, row))
+    return found
+
+
+def _in_step(trial: Trial, step: int) -> Iterator[tuple[str, int]]:
+    """Yield the tensors of a global step, and their rows, in the order of these."""
+    for _, table in trial.reader.observations(None, _COLUMNS, (Mode.GLOBAL, step)):
+        rows = (numbers(table.column("step")) == step).nonzero()[0]
+        orders = numbers(table.column("order"))[rows]
+        names = text_codes(table.column("tensor"))
+        for at in orders.argsort():
+            yield names.values[names.codes[rows[at]]], int(orders[at])
 
 
 def in_order(names: Iterable[str], order: Mapping[str, int]) -> list[str]:
