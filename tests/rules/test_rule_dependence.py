@@ -15,26 +15,27 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 class _Writer(nn.Module):
-    def __init__(self, *, turns=False):
+    def __init__(self, *, turns=False, back=True):
         super().__init__()
         self.embed = nn.Embedding(12, 8)
         self.rnn = nn.GRU(8, 8)
         self.out = nn.Linear(8, 12)
-        self.turns = turns
+        self.turns, self.back = turns, back
 
     def forward(self, tokens):
         given = self.embed(tokens)
         if self.turns:
-            return self.out(self.rnn(given.transpose(0, 1))[0]).transpose(0, 1)
+            logits = self.out(self.rnn(given.transpose(0, 1))[0])
+            return logits.transpose(0, 1) if self.back else logits
         return self.out(self.rnn(given)[0])
 
 
-def _writes(*, turns=False, time_first=False):
+def _writes(*, turns=False, back=True, time_first=False):
     """A recurrent model of texts of 12 tokens, 16 at a time."""
 
     def train():
         torch.manual_seed(0)
-        model = _Writer(turns=turns)
+        model = _Writer(turns=turns, back=back)
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
         data = torch.randint(0, 12, (400,))
         for _ in range(24):
@@ -62,6 +63,13 @@ class TestRecurrent:
     def test_a_layer_that_is_given_time_first_is_right(self, how, tmp_path):
         """Whether the model turns its input or the script does."""
         assert [] == judge(_writes(**how), "dependence", tmp_path / "run")[0]
+
+    def test_an_output_that_is_not_turned_back_is_one_cause_from_the_start(self, tmp_path):
+        """Not that it sees the future as well, which follows from the other order."""
+        found, _ = judge(_writes(turns=True, back=False), "dependence", tmp_path / "run")
+        told = [json.loads(one) for one in found]
+
+        assert [("order", 0)] == [(one["condition"], one["onset"]) for one in told]
 
 
 class _Gpt(nn.Module):

@@ -86,6 +86,8 @@ class Dependence(Rule):
         # By worker and loss, how many targets lie on their pictures as they are, and flipped, of
         # how many.
         self._pictures: defaultdict[tuple[str, str], Floats] = defaultdict(lambda: np.zeros(3))
+        # Of each condition whether it held at every look, the first of which was an early one.
+        self._always: dict[tuple[str, str, str], bool] = {}
 
     def check(self, step: StepView) -> Findings:
         samples = list(dependence_samples(step))
@@ -98,6 +100,8 @@ class Dependence(Rule):
             conditions["flipped"] = self._flipped(tensor, sample)
             for condition, (holds, value, what) in conditions.items():
                 key = tensor.worker, tensor.name, condition
+                always = self._always.get(key, step.train_step < _EARLY)
+                self._always[key] = always and holds
                 if self.persists(key, holds):
                     loss = tensor.name.partition("/")[2]
                     is_part = condition == "samples" and value < FOREIGN_SHARE
@@ -110,6 +114,7 @@ class Dependence(Rule):
                         f"{in_a_row(self.consecutive, 'look')} up to"
                         f" step {step.train_step}",
                         severity="info" if is_part else "warning",
+                        onset=StepNumber(0, 0) if self._always[key] else None,
                         value=value,
                         condition=condition,
                         remedy=_REMEDIES[condition],
@@ -127,7 +132,7 @@ class Dependence(Rule):
         as_time = sample.as_time == 1 or is_across
         return {
             "future": (
-                is_next and sample.future > self.min_share,
+                is_next and not turned and sample.future > self.min_share,
                 sample.future,
                 f"depends on later tokens, by {number(sample.future)} of its squared derivatives,"
                 " and its targets are the next tokens",
@@ -193,6 +198,8 @@ def _has_one_class_each(step: StepView, dependence: TensorView) -> bool:
 
 
 _PREFIX = "class_count/"
+# What holds at the first look, which comes before this TRAIN step, is how the script is made.
+_EARLY = 10
 
 
 def dependence(counts: Floats) -> float:
