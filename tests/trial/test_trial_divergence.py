@@ -69,6 +69,16 @@ class TestParted:
         assert (at, name) == (parted.index, first_of(found, parted))
         assert [(stage, name)] == [(one.stage, one.tensor) for one in causes(found, parted)]
 
+    def test_a_count_of_the_loop_says_what_it_means(self, tmp_path):
+        """As of a schedule that is stepped after each batch in one of them."""
+        for name, steps in (("a", 1.0), ("b", 0.0)):
+            values = {"loss/mse": np.float32(1), "loop/scheduler_steps": np.float64(steps)}
+            write(tmp_path / name, [record(0, values)])
+        found = search(tmp_path / "a", tmp_path / "b")
+
+        [cause] = causes(found, found.first_divergence())
+        assert cause.meaning.startswith("the learning rate schedule is stepped more often in one")
+
     def test_runs_that_are_the_same_do_not_part(self, tmp_path):
         for name in "ab":
             write(tmp_path / name, training())

@@ -124,6 +124,21 @@ STAGES = (
     ),
 )
 OTHER = Stage("other", "something that the script or the training loop counts or measures")
+# What it means if a count of the loop is the first that differs.
+_OF_COUNTS = {
+    "scheduler_steps": "the learning rate schedule is stepped more often in one, as after each"
+    " batch in the place of each epoch",
+    "schedulers_stepped": "the learning rate schedule is stepped in one only, or later",
+    "schedulers": "one has more learning rate schedules",
+    "scheduler_total": "the learning rate schedule is made for another number of steps",
+    "scheduler_level": "another learning rate schedule",
+    "optimizer_steps": "one steps its optimizers more often",
+    "backwards": "gradients of more losses, or of more micro-batches, in one",
+    "loss_weight": "another scale of the loss, as where it is divided by the micro-batches",
+    "modules": "more dropout or batch normalization in one",
+    "modules_in_eval": "one model is in evaluation mode: model.train() was not called again",
+    "modules_in_train": "one model is evaluated in training mode: model.eval() was not called",
+}
 
 
 def stage_of(collection: str) -> Stage:
@@ -205,9 +220,10 @@ def _cause(search: Search, divergence: Divergence, stage: Stage, name: str) -> C
     index = _before(search, divergence.index) if stage is STATE else divergence.index
     if index is None:
         return Cause(stage.name, name, INITIAL)
+    meaning = _OF_COUNTS.get(name.removeprefix("loop/"), stage.meaning)
     compared = _kinds_at(search, index)
     missing = tuple(kind for kind in stage.needs if kind not in compared)
-    return Cause(stage.name, name, stage.meaning, missing)
+    return Cause(stage.name, name, meaning, missing)
 
 
 def _before(search: Search, index: int) -> int | None:

@@ -31,6 +31,7 @@ KINDS = {
     "fc.weight": "weights",
     "gradient/fc.weight": "gradients",
     "learning_rate/0": "learning_rates",
+    "loop/scheduler_steps": "loop",
 }
 STEPS = 40
 #: What a step of a training made of numbers alone does to the values before it is recorded.
