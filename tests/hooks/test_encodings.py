@@ -109,17 +109,22 @@ y_test = test["city"].astype("category").cat.rename_categories(str)
 }
 
 
-def found(program, folder):
-    """Return the columns that were given codes anew, with the example and its two codes."""
+def values_of(text, folder):
+    """Return all numbers that a script makes known, by name."""
     file = folder / "script.py"
-    file.write_text(DATA + program)
+    file.write_text(text)
     encodings = Encodings()
     encodings.begin()
     try:
         runpy.run_path(str(file))
     finally:
         encodings.end()
-    values = {info.name: float(value) for info, value in encodings.found()}
+    return {info.name: float(value) for info, value in encodings.found()}
+
+
+def found(program, folder):
+    """Return the columns that were given codes anew, with the example and its two codes."""
+    values = values_of(DATA + program, folder)
     prefix = "evaluation/recoded/"
     rest = [name.removeprefix(prefix) for name in values if name.startswith(prefix)]
     return {
@@ -185,3 +190,65 @@ def test_pandas_is_as_it_was_afterwards(tmp_path):
     found(APART["each frame of a loop"], tmp_path)
 
     assert before == (pd.factorize, pd.Series.factorize, pd.Categorical.codes)
+
+
+SCALED = """\
+import numpy as np
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+rng = np.random.default_rng(0)
+X_train, X_test = rng.normal(size=(80, 3)), rng.normal(size=(40, 3)) + 1
+fit_all = lambda scaler, data: scaler.fit_transform(data)
+"""
+TWICE = {
+    "one scaler": """
+scaler = StandardScaler()
+X_train = scaler.fit_transform(X_train)
+X_test = scaler.fit_transform(X_test)
+""",
+    "two of them": """
+X_train = MinMaxScaler().fit(X_train).transform(X_train)
+X_test = MinMaxScaler().fit(X_test).transform(X_test)
+""",
+    "in a pipeline": """
+train = make_pipeline(StandardScaler()).fit_transform(X_train)
+test = make_pipeline(StandardScaler()).fit_transform(X_test)
+""",
+}
+ONCE = {
+    "only transformed": """
+scaler = StandardScaler()
+X_train = scaler.fit_transform(X_train)
+X_test = scaler.transform(X_test)
+""",
+    "folds": """
+for train, test in ((X_train[:40], X_train[40:]), (X_train[40:], X_train[:40])):
+    scaler = StandardScaler().fit(train)
+    scaler.transform(test)
+""",
+    "all data, for the last model": """
+scaler = StandardScaler().fit(X_train)
+scaler = StandardScaler().fit(np.concatenate([X_train, X_test]))
+""",
+    "the same data": """
+X_test = X_train
+X_train_scaled = StandardScaler().fit_transform(X_train)
+X_test_scaled = StandardScaler().fit_transform(X_test)
+""",
+    "two sources that are trained on": """
+first_train, second_train = X_train, X_test
+StandardScaler().fit(first_train)
+StandardScaler().fit(second_train)
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [(text, ["evaluation/rescaled", "evaluation/rescaled_ratio"]) for text in TWICE.values()]
+    + [(text, []) for text in ONCE.values()],
+    ids=[*TWICE, *ONCE],
+)
+def test_a_scaler_that_is_fitted_again_to_the_test_data_is_known(text, names, tmp_path):
+    found = {name.rsplit("/", 2)[0] for name in values_of(SCALED + text, tmp_path)}
+    assert names == sorted(found)

@@ -222,3 +222,13 @@ class TestRecoded:
         assert ("recoded city", 0.75) == (found.condition, found.value)
         assert "the categories of city, shop were given codes for training, and" in found.message
         assert "of city 'Rome' is 2 in training and 0 in evaluation, and 75% of" in found.message
+
+    def test_a_scaler_that_was_fitted_again(self):
+        tensors = {
+            f"evaluation/rescaled{what}/StandardScaler/2": np.array(value)
+            for what, value in (("", 0.75), ("_ratio", 1.5))
+        }
+        (found,), _ = judged("setup", [full_step({"evaluations": tensors}, 0, mode=Mode.EVAL)])
+
+        assert ("rescaled StandardScaler", 0.75) == (found.condition, found.value)
+        assert "the center of feature 2 is 0.75 of its scales" in found.message

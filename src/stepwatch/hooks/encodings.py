@@ -1,14 +1,15 @@
-"""Categories that a script numbers once for training, and once more for what it evaluates.
+"""What a script fits to its training data, and once more to what it evaluates.
 
 ``pandas.factorize`` numbers categories by which comes first, and an encoder by what it was fitted
 on: called on the training data and again on those of the test, it gives one city two codes, and
-the model takes each for another one. Which call is for which data is in no argument; it is in what
-the script calls things, where it calls.
+the model takes each for another one. A scaler that is fitted twice makes two numbers of one. Which
+call is for which data is in no argument; it is in what the script calls things, where it calls.
 """
 
 from __future__ import annotations
 
 import linecache
+import math
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..model.record import TensorInfo
+from ..numerics.measures import Floats
 from ..runtime.imports import OnImport
 from .patching import PatchSet
 from .script import is_script
@@ -35,6 +37,13 @@ _MOST_FRAMES = 4
 #: An example longer than this is cut.
 _LONGEST = 30
 _COLLECTION = "evaluations"
+#: What scalers take away, and divide by; a feature by so much of its scale elsewhere is another.
+_SCALERS = {
+    "StandardScaler": ("mean_", "scale_"),
+    "MinMaxScaler": ("data_min_", "data_range_"),
+    "RobustScaler": ("center_", "scale_"),
+}
+_SHIFTED = 0.1
 _OURS = __name__.partition(".")[0]
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -66,16 +75,11 @@ _WITHIN = frozenset(
 _ROLES = _EVALUATED | _TRAINED | {"te", "va", "tr"}
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
-    """The codes that one call gave to categories.
+class _Called:
+    """What was fitted by a call of the script."""
 
-    Args:
-        codes: By category.
-        words: What the script calls things where it called: see ``_words``.
-    """
-
-    codes: Mapping[Any, int]
+    __slots__ = ()
+    #: What the script calls things where it called: see ``_words``.
     words: frozenset[str]
 
     @property
@@ -86,12 +90,54 @@ class Encoding:
     def is_evaluated(self) -> bool:
         return bool(self.words & _EVALUATED)
 
-    def is_evaluated_after(self, other: Encoding) -> bool:
-        """Return whether these are codes of what is evaluated, and the other's are not."""
+    def is_evaluated_after(self, other: _Called) -> bool:
+        """Return whether this is of what is evaluated, and the other is not."""
         if other.is_evaluated and not other.is_trained:
             return False  # as for validation and test
         is_later = other.is_trained and not self.is_trained and bool(self.words & _LATER)
         return self.is_evaluated or is_later
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding(_Called):
+    """The codes that one call gave to categories.
+
+    Args:
+        codes: By category.
+        words: Of the call.
+    """
+
+    codes: Mapping[Any, int]
+    words: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling(_Called):
+    """What one call made a scaler take from each feature, and divide it by.
+
+    Args:
+        centers: What is taken away, shape ``[features]``,
+        scales: and what the rest is divided by.
+        words: Of the call.
+    """
+
+    centers: Floats
+    scales: Floats
+    words: frozenset[str]
+
+
+class Rescaled(NamedTuple):
+    """A feature that is scaled otherwise in evaluation.
+
+    Args:
+        feature: Its index.
+        shift: By how much its center is elsewhere, in scales of the training.
+        ratio: How many times as large its scale is.
+    """
+
+    feature: int
+    shift: float
+    ratio: float
 
 
 class Recoded(NamedTuple):
@@ -134,6 +180,29 @@ def compared(trained: Encoding, evaluated: Encoding) -> Recoded | None:
     return Recoded(_shown(moved[0]), before, now, len(moved) / len(shared))
 
 
+def rescaled(trained: Scaling, evaluated: Scaling) -> Rescaled | None:
+    """Return the feature that is scaled the most otherwise; ``None`` where none is to speak of.
+
+    Example:
+        >>> train = Scaling(np.array([2.0, 5]), np.ones(2), frozenset({"train"}))
+        >>> test = Scaling(np.array([2.0, 6]), np.ones(2), frozenset({"test"}))
+        >>> rescaled(train, test)
+        Rescaled(feature=1, shift=1.0, ratio=1.0)
+        >>> rescaled(train, train) is None
+        True
+    """
+    is_later = evaluated.is_evaluated_after(trained) and not evaluated.is_trained
+    if not is_later or trained.centers.shape != evaluated.centers.shape:
+        return None
+    with np.errstate(all="ignore"):  # a feature that is always the same has no scale
+        shifts = (evaluated.centers - trained.centers) / trained.scales
+        ratios = evaluated.scales / trained.scales
+        off = np.maximum(abs(shifts) / _SHIFTED, abs(np.log(ratios)) / math.log1p(_SHIFTED))
+    off = np.where(np.isfinite(off), off, 0.0)
+    worst = int(off.argmax())
+    return Rescaled(worst, float(shifts[worst]), float(ratios[worst])) if off[worst] > 1 else None
+
+
 class Encodings:
     """Watches what gives categories their codes, in pandas and scikit-learn, once these are there.
 
@@ -147,6 +216,8 @@ class Encodings:
         self._known: dict[str, list[Encoding] | None] = {}
         self._places: dict[tuple[str, int], int] = {}
         self._found: dict[str, Recoded] = {}
+        self._scalings: dict[tuple[str, int], list[Scaling]] = {}
+        self._rescaled: dict[str, Rescaled] = {}
 
     def begin(self) -> None:
         """Watch the packages that were imported, and those that will be."""
@@ -154,6 +225,7 @@ class Encodings:
             "pandas": self._watch_pandas,
             "sklearn.preprocessing._label": self._watch_labels,
             "sklearn.preprocessing._encoders": self._watch_columns,
+            "sklearn.preprocessing._data": self._watch_scalers,
         }
         self._awaited = [OnImport(name, partial(_quietly, ours)) for name, ours in watched.items()]
 
@@ -171,6 +243,31 @@ class Encodings:
             for what, value in (("", one.share), ("_before", one.before), ("_now", one.now)):
                 name = f"evaluation/recoded{what}/{column}/{one.example}"
                 yield TensorInfo(name, _COLLECTION, "float64", ()), np.asarray(float(value))
+        while self._rescaled:
+            scaler, other = self._rescaled.popitem()
+            for what, value in (("", other.shift), ("_ratio", other.ratio)):
+                name = f"evaluation/rescaled{what}/{scaler}/{other.feature}"
+                yield TensorInfo(name, _COLLECTION, "float64", ()), np.asarray(float(value))
+
+    def add_scaling(self, scaler: str, centers: Any, scales: Any, frame: FrameType) -> None:
+        """Note what a scaler was fitted to.
+
+        Args:
+            scaler: The name of its class.
+            centers: Of the features, shape ``[features]``,
+            scales: and theirs.
+            frame: Where the script calls.
+        """
+        words = frozenset(_words(frame))
+        known = self._scalings.setdefault((scaler, len(centers)), [])
+        if words & _WITHIN or len(known) >= _MOST_CALLS:
+            return
+        now = Scaling(np.asarray(centers, np.float64), np.asarray(scales, np.float64), words)
+        for one in known:
+            found = rescaled(one, now)
+            if found is not None:
+                self._rescaled.setdefault(scaler, found)
+        known.append(now)
 
     def add(self, column: str, values: Any, frame: FrameType | None) -> None:
         """Note the categories of a column in the order of their codes.
@@ -224,6 +321,19 @@ class Encodings:
         encoder = sys.modules["sklearn.preprocessing._encoders"].OrdinalEncoder
         self._put(encoder, "fit", _fitted_columns, through=("sklearn", "joblib"))  # of a pipeline
 
+    def _watch_scalers(self) -> None:
+        module = sys.modules["sklearn.preprocessing._data"]
+        for name, (center, scale) in _SCALERS.items():
+
+            def note(
+                frame: FrameType, _: Any, one: Any, *__: Any, of: Any = (center, scale)
+            ) -> None:
+                centers, scales = (getattr(one, attribute, None) for attribute in of)
+                if centers is not None and scales is not None and len(centers) > 1:
+                    self.add_scaling(type(one).__name__, centers, scales, frame)
+
+            self._call_after(getattr(module, name), "fit", note, ("sklearn", "joblib"))
+
     def _put(
         self,
         owner: Any,
@@ -231,14 +341,25 @@ class Encodings:
         read: Callable[..., Mapping[str, Any]],
         through: Collection[str] = (),
     ) -> None:
-        """Watch a function of a package.
+        """Watch what gives categories their codes.
 
         Args:
-            owner: What holds it.
+            owner: What holds the function.
             name: Its name there.
             read: Returns the categories by column from what it returned and its arguments.
             through: The packages by which the script may call it; by default itself.
         """
+
+        def note(frame: FrameType, returned: Any, *args: Any, **named: Any) -> None:
+            for column, values in read(returned, *args, **named).items():
+                self.add(column, values, frame)
+
+        self._call_after(owner, name, note, through)
+
+    def _call_after(
+        self, owner: Any, name: str, note: Callable[..., None], through: Collection[str]
+    ) -> None:
+        """Watch a function of a package: ``note`` is given where the script calls it, and all."""
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def call(*args: Any, **named: Any) -> Any:
@@ -246,8 +367,7 @@ class Encodings:
                 with suppress(Exception):  # the script goes on with what it asked for
                     frame = _calling_script(through)
                     if frame is not None:
-                        for column, values in read(returned, *args, **named).items():
-                            self.add(column, values, frame)
+                        note(frame, returned, *args, **named)
                 return returned
 
             return call

@@ -199,6 +199,7 @@ TITLES: Mapping[str, str] = {
     "setup:posterior": "the code says nothing of a sample",
     "setup:readapted": "vocabulary is another one in evaluation",
     "setup:recoded": "categories have other numbers in evaluation",
+    "setup:rescaled": "a scaler is fitted again to what is evaluated",
     "setup:repeated": "one layer stands at several places",
     "setup:risk_set": "risk sets are of those already gone",
     "setup:same_key": "the same random key at every step",

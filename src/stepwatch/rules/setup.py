@@ -39,6 +39,7 @@ _READAPTED = "evaluation/readapted/"
 _RECODED, _RECODED_BEFORE, _RECODED_NOW = (
     f"evaluation/recoded{what}/" for what in ("", "_before", "_now")
 )
+_RESCALED, _RESCALED_RATIO = "evaluation/rescaled/", "evaluation/rescaled_ratio/"
 _SECOND = f"{_PREFIX}second_derivative/"
 _ENDS, _TOTAL, _LEFT = (f"{_PREFIX}schedule_{what}/" for what in ("ends", "total", "left"))
 #: What a metric of Keras takes for right, and what its labels or predictions are instead.
@@ -210,7 +211,9 @@ class Setup(Rule):
     logits are cosines times so small a number that cross-entropy stays near that of a guess.
     ``recoded``: categories have other numbers in training than in the data that are evaluated, as
     the script numbered them once more.
-    ``readapted``: a model of Keras is evaluated on the ids of a vocabulary that was adapted anew.
+    ``rescaled``: a scaler is fitted to the data that are trained on, and again to those that are
+    evaluated. ``readapted``: a model of Keras is evaluated on the ids of a vocabulary that was
+    adapted anew.
     """
 
     name = "setup"
@@ -229,6 +232,7 @@ class Setup(Rule):
         "ungrouped*": "data",
         "constrained*": "setup",
         "recoded*": "data",
+        "rescaled*": "data",
         "readapted*": "data",
         "torn_edges*": "data",
         "no_offset*": "data",
@@ -258,6 +262,7 @@ class Setup(Rule):
     def check(self, step: StepView) -> Findings:
         yield from self._readapted(step)
         yield from self._recoded(step)
+        yield from self._rescaled(step)
         if not step.trains:
             return
         self._last_step = step.mode_step
@@ -527,6 +532,27 @@ class Setup(Rule):
                 " data in them: encoder.fit(train) and then encoder.transform(test), or"
                 " pd.Categorical(test, categories=categories_of_train).codes",
             )
+
+    def _rescaled(self, step: StepView) -> Findings:
+        """Judge scalers that the script fitted once more to what it evaluates."""
+        for group in prefixed(step, "evaluations", _RESCALED):
+            for tensor in group:
+                rest = tensor.name.removeprefix(_RESCALED)
+                scaler, feature = rest.split("/")
+                ratio = step.scalar(f"{_RESCALED_RATIO}{rest}", tensor.worker)
+                self._evaluated = True
+                yield self.finding(
+                    step,
+                    tensor,
+                    f"a {scaler} was fitted to the training data, and one again to the data that"
+                    f" are evaluated: the center of feature {feature} is"
+                    f" {number(tensor.scalar)} of its scales in training away, and its scale is"
+                    f" {number(ratio)} times as large, so that one value is two numbers",
+                    condition=f"rescaled {scaler}",
+                    value=tensor.scalar,
+                    remedy="fit it once, to the training data, and give all other data to"
+                    " transform(): scaler.fit_transform(train), then scaler.transform(test)",
+                )
 
     def _monitored(self, step: StepView) -> Findings:
         for group in prefixed(step, "setup", f"{_PREFIX}monitor/"):
