@@ -95,6 +95,15 @@ class TestModel:
 
 
 class TestCauses:
+    def test_a_cause_is_headed_by_what_it_is_and_since_when(self, tmp_path):
+        """As a terminal says it: what goes on is told by where it began."""
+        began = replace(ORIGIN, step=60, onset=50, train_onset=50)
+        trial = Trial(open_store(make_run(tmp_path / "run", steps=70)))
+        cause = sections(report(judged_run(trial, [began])))["cause-1"]
+
+        said = "Cause: first value that is not finite, since step 50 (noticed at step 60)"
+        assert said == cause.title
+
     def test_the_answer_is_the_first_cause(self, faulty):
         """The worst one, and where; its severity is the colour of the page."""
         made = report(faulty)

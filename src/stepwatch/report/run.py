@@ -330,7 +330,7 @@ def cause_sections(trial: Trial, profile: Profile, verdict: Verdict) -> Iterator
     chains = verdict.chains
     for number, chain in enumerate(chains[:MOST_CAUSES], 1):
         cause = cause_of(chain, verdict)
-        name = f"{chain.cause.title} at {chain.cause.where()}"
+        name = f"{chain.cause.title}, {chain.cause.where()}"
         heading = f"Cause {number}: {name}" if len(chains) > 1 else f"Cause: {name}"
         yield Section(f"cause-{number}", heading, (cause, *around(trial, profile, chain.cause)))
     rest = chains[MOST_CAUSES:]
