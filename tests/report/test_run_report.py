@@ -123,6 +123,18 @@ class TestCauses:
         drawn = of_kind(section, Chart)[0].numbers["columns"]["l2"]
         assert (0, 100) == (drawn["first"][0], drawn["last"][-1])
 
+    def test_what_goes_on_is_marked_where_it_began(self, tmp_path):
+        """As on the page: in every figure, and the steps around it are those around that."""
+        began = replace(SPIKE, step=60, mode_step=60, onset=40, train_onset=40)
+        trial = Trial(open_store(make_run(tmp_path / "run", steps=200)))
+        made = sections(report(judged_run(trial, [began])))
+        drawn = [of_kind(made[key], Chart)[0] for key in ("evidence", "cause-1")]
+
+        assert [[40], [40]] == [[one.step for one in chart.data["findings"]] for chart in drawn]
+        marks = [one for one in drawn[0].figure().data if one.name == "warning"]
+        assert [(40, 40, None)] == [one.x for one in marks]
+        assert [*range(37, 44)] == [row[0] for row in of_kind(made["cause-1"], Table)[0].rows]
+
     def test_what_the_machine_did_then(self, faulty):
         """The time of the step is pointed out, and its readings stand beside those of the run."""
         section = sections(report(faulty))["cause-1"]

@@ -150,7 +150,7 @@ def _recording(trial: Trial, frames: list[Frame], finding: Finding, before: int)
         last = train[finding.step]
     else:
         raise StepUnavailable(f"step {finding.step} is no TRAIN step that was recorded")
-    onset = finding.step if finding.onset is None else min(finding.onset, finding.step)
+    onset = finding.began
     began = next((mode_step for step, mode_step in train.items() if step >= onset), last)
     # The evaluations of a script are the same again where it begins with its first step.
     begins = 0 if is_evaluated else max(0, began - before)

@@ -123,8 +123,7 @@ class Columns:
             every,
             key=lambda one: (_RANK.get(one.severity, 3), one.step, one.finding_id not in causes),
         )[:_MOST_MARKS]
-        began = [one.step if one.onset is None else one.onset for one in found]
-        x = self.axis.of(began).tolist()
+        x = self.axis.of([one.began for one in found]).tolist()
         kinds = self._trial.reader.tensors()
         return [
             {

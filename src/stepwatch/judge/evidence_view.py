@@ -94,8 +94,7 @@ def view_of(finding: Finding, kinds: Mapping[str, str]) -> EvidenceView:
     view = of_collection(chosen, declared.statistic if chosen == wanted else "")
     if chosen == declared.collection:
         view = replace(view, scale=declared.scale or view.scale, band=declared.band or view.band)
-    first = finding.step if finding.onset is None else finding.onset
-    return replace(view, tensors=_tensors(finding), first=first, last=finding.step)
+    return replace(view, tensors=_tensors(finding), first=finding.began, last=finding.step)
 
 
 def usual_view(kinds: Mapping[str, str]) -> EvidenceView:

@@ -641,7 +641,7 @@ class Prover:
 
     def _mode_step_of(self, finding: Finding) -> int:
         """Return the TRAIN step at which it began."""
-        onset = finding.step if finding.onset is None else min(finding.onset, finding.step)
+        onset = finding.began
         return self._mode_step_of_step(onset)
 
     def _mode_step_of_step(self, step: int) -> int:

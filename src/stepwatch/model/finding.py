@@ -108,6 +108,16 @@ class Finding:
             return self.step
         return train_step(self.mode, self.step, self.mode_step)
 
+    @property
+    def began(self) -> int:
+        """The global step at which it began; where that is not known, that at which it was noticed.
+
+        Example:
+            >>> Finding("overfit", 9, "", "").began, Finding("overfit", 9, "", "", onset=3).began
+            (9, 3)
+        """
+        return self.step if self.onset is None else min(self.onset, self.step)
+
     def where(self) -> str:
         """Return the step in words, ``step 16``, and since when it was so.
 

@@ -269,7 +269,7 @@ def _marks(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     for severity, found in by_severity(findings).items():
         cells: dict[tuple[int, str], list[Finding]] = {}
         for finding in found:
-            cells.setdefault((finding.step, finding.tensor), []).append(finding)
+            cells.setdefault((finding.began, finding.tensor), []).append(finding)
         drawn = list(cells)[:MOST_MARKS]
         traces.append(
             {

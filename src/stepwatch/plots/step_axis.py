@@ -85,10 +85,13 @@ class StepAxis:
         return np.where(is_of_it, np.minimum(self._passes.numbers[at], _MOST_PASSES), 1)
 
     def places(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return findings whose steps are where they lie, for a figure to mark them there."""
+        """Return findings whose steps are where they began, for a figure to mark them there."""
         found = list(findings)
-        at = self.of([one.step for one in found]).tolist()
-        return [replace(one, step=x, mode_step=None) for one, x in zip(found, at, strict=True)]
+        at = self.of([one.began for one in found]).tolist()
+        return [
+            replace(one, step=x, onset=None, mode_step=None, train_onset=None)
+            for one, x in zip(found, at, strict=True)
+        ]
 
     def around(self, first: int | None, last: int | None) -> tuple[int, int] | None:
         """Return the optimizer steps that show what was found, with some before and after.

@@ -48,7 +48,7 @@ def color_of(severity: str) -> str:
 
 def hover_text(findings: Sequence[Finding], *, most: int = 6) -> str:
     """Return the hover text of the findings of one step."""
-    lines = [f"<b>step {findings[0].step}</b>"]
+    lines = [f"<b>step {findings[0].began}</b>"]
     for finding in findings[:most]:
         about = f" · {as_text(finding.tensor)}" if finding.tensor else ""
         lines.append(f"<b>{as_text(finding.rule)}</b>{about}<br>{wrapped(finding.message)}")
@@ -89,7 +89,7 @@ def vertical_lines(findings: Iterable[Finding]) -> list[dict[str, Any]]:
 def _lines(severity: str, findings: list[Finding]) -> dict[str, Any]:
     steps: dict[int, list[Finding]] = {}
     for finding in findings:
-        steps.setdefault(finding.step, []).append(finding)
+        steps.setdefault(finding.began, []).append(finding)
     drawn = list(steps.items())[:MOST_MARKS]
     texts = [hover_text(at) for _, at in drawn]
     color = color_of(severity)

@@ -45,12 +45,12 @@ def around(trial: Trial, profile: Profile, finding: Finding) -> Iterator[Block]:
     losses = trial.tensor_names(collection="losses")[:1]
     for name in [finding.tensor] if finding.tensor in names else losses:
         rows = trial.tensor(name).statistics().to_arrow(())
-        if len(near := _near(rows, finding.step, DRAWN)):
+        if len(near := _near(rows, finding.began, DRAWN)):
             axis = StepAxis(trial)
             chart = _drawn(name, Series(near), finding, axis)
             if any(np.isfinite(column.mean).any() for column in chart.data["columns"].values()):
                 yield chart  # else its only mark would be in empty axes
-            yield _listed(name, Series(_near(near, finding.step, LISTED)), axis)
+            yield _listed(name, Series(_near(near, finding.began, LISTED)), axis)
     yield from _machine(profile, finding)
 
 
@@ -111,7 +111,7 @@ def _machine(profile: Profile, finding: Finding) -> Iterator[Block]:
     """Yield what the machine did while the step ran."""
     if not profile.machines:
         yield Text("What the machine did then is not known: nobody read its devices.", "note")
-    elif span := _time_of(profile, finding.step):
+    elif span := _time_of(profile, finding.began):
         chart = machine_chart(
             profile,
             span[0] - _MARGIN_NS,
