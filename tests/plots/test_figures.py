@@ -125,16 +125,6 @@ class TestHeatmap:
         assert ["b", "a"] == list(figure.data[0].y)
         assert "reversed" == figure.layout.yaxis.autorange
 
-    def test_no_update_at_all_is_below_what_is_healthy(self):
-        """Also where all others are healthy."""
-        options = {"statistic": "mean", "log": True, "band": (1e-4, 1e-2)}
-        figure = heatmap([0, 1], ["a", "b"], [[0.0, 0.0], [1e-3, 2e-3]], **options)
-        axis, (none, healthy) = figure.layout.coloraxis, np.array(figure.data[0].z)[:, 0]
-        color = dict(axis.colorscale)
-
-        assert axis.cmin == none < np.log10(1e-4) < healthy
-        assert color[0.0] != color[1.0]
-
     def test_finding_is_marked_in_its_row_others_across(self):
         """A finding about a row stands in it; one about no row is a vertical line."""
         here = Finding("dead", 1, "a", "all zero", severity="warning")
@@ -173,11 +163,26 @@ class TestHeatmap:
         assert [BELOW, HEALTHY, HEALTHY, ABOVE] == [color for _, color in scale]
         assert 4 / 9 == pytest.approx(scale[1][0])
 
-    def test_zero_has_its_own_label_on_a_logarithmic_scale(self):
-        """Zero is not hidden by the logarithm."""
-        figure = heatmap([0, 1, 2], ["a"], [[0.0, 1.0, 100.0]], statistic="l2", log=True)
+    @pytest.mark.parametrize("band", [None, (1e-4, 1e-2)])
+    def test_zero_has_its_own_colour_on_a_logarithmic_scale(self, band):
+        """It is not small, it is nothing: none of the colours of the scale, named in the legend."""
+        options = {"statistic": "l2", "log": True, "band": band}
+        figure = heatmap([0, 1, 2], ["a", "b"], [[0.0, 1e-9, 0.0], [1e-9, 1.0, 9.0]], **options)
+        zero = traces(figure)["exactly 0"]
 
-        assert "≤ 0" in figure.layout.coloraxis.colorbar.ticktext
+        assert [[1, 0, 1], [0, 0, 0]] == np.isfinite(np.array(zero.z, float)).tolist()
+        assert [[1, 0, 1], [0, 0, 0]] == np.isnan(np.array(figure.data[0].z, float)).tolist()
+        assert zero.showlegend
+        assert zero.colorscale[0][1] not in [
+            color for _, color in figure.layout.coloraxis.colorscale
+        ]
+
+    def test_where_all_is_zero_there_is_no_scale(self):
+        """Numbers beside it would be made up."""
+        figure = heatmap([0, 1], ["a"], [[0.0, 0.0]], statistic="l2", log=True)
+
+        assert not figure.layout.coloraxis.showscale
+        assert "exactly 0" in traces(figure)
 
     def test_scale_around_zero_is_symmetric(self):
         """Zero has the neutral colour where both signs occur."""

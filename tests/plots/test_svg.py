@@ -76,6 +76,23 @@ class TestHeatmaps:
 
         assert 1 == drawn.count('stroke-width="0.8"')
 
+    def test_a_row_is_hatched_where_it_has_nothing(self):
+        """As of what was trained for a part of the run: not before, and the legend says so."""
+        values = [[1.0, 1.0, np.nan, np.nan], [1.0, 2.0, 3.0, 4.0]]
+        figure = heatmap([0, 1, 2, 3], ["a", "b"], values, statistic="l2", last=[0, 1, 2, 3])
+        drawn = svg(figure)
+        (strokes,) = re.findall(r'<path d="([^"]*)"[^>]*stroke-width="0.8"', drawn)
+        left = min(float(x) for x in re.findall(r"M([\d.]+) ", strokes))
+        middle = re.search(r'<image x="([\d.]+)"[^>]*width="([\d.]+)"', drawn)
+
+        assert left >= float(middle[1]) + float(middle[2]) / 2 - 1
+        assert "none where others have one" in drawn
+
+    def test_a_step_at_which_nothing_was_measured_is_blank_and_not_hatched(self):
+        drawn = svg(heatmap([0, 1], ["a", "b"], [[np.nan, 1.0], [np.nan, 1.0]], statistic="l2"))
+
+        assert 0 == drawn.count('stroke-width="0.8"')
+
     def test_what_is_not_finite_is_red_and_not_hatched(self):
         """Whatever the rest of its elements come to; and there is one bar of colours."""
         values = [[np.nan, np.nan], [1.0, 2.0], [3.0, 4.0]]
@@ -86,7 +103,7 @@ class TestHeatmaps:
         red = pixels(drawn, -1)
 
         assert (1, 0) == (plain.count('stroke-width="0.8"'), drawn.count('stroke-width="0.8"'))
-        assert plain.count("<rect") == drawn.count("<rect")
+        assert ["not finite"] == re.findall("not finite", drawn)
         shown = (red[..., 3] > 0)[:, [0, -1]].tolist()
         assert [[False, True], [True, True], [False, False]] == shown
         assert red[0, -1, 0] > 2 * red[0, -1, 1]
@@ -106,6 +123,17 @@ class TestHeatmaps:
         assert shown[0]
         assert shown[-1]
         assert shown.mean() < 0.2
+
+    def test_a_cell_is_as_wide_as_its_steps(self):
+        """Also where a few lie beside each other and the others far from them; it stays visible."""
+        steps = [8, 9, 10, 59, 78]
+        options = {"statistic": "l2", "over": (8, 78), "last": steps}
+        shown = pixels(svg(heatmap(steps, ["a"], [[1.0] * 5], **options)))[0, :, 3] > 0
+        long = {**options, "over": (0, 100_000)}
+        few = pixels(svg(heatmap(steps, ["a"], [[1.0] * 5], **long)))[0, :, 3] > 0
+
+        assert shown.mean() == pytest.approx(5 / 71, abs=0.01)
+        assert 2 <= few.sum() <= 4
 
 
 class TestOthers:

@@ -86,6 +86,21 @@ class TestModel:
         assert [ORIGIN.step] == [one.step for one in zoomed.data["findings"]]
         assert [24.5, 75.5] == [*zoomed.figure().layout.xaxis.range]
 
+    def test_what_was_not_measured_is_blank(self, tmp_path):
+        """Each column says where it begins and ends, the figure at how many steps it was looked."""
+        store = open_store("memory://few-steps")
+        writer = open_writer(RunTarget(store, "worker_0", Manifest("run", 1, pid=0)))
+        for step in range(60):
+            looked = {"gradient/a": np.ones(3, np.float32)} if step in (8, 9, 40) else {}
+            writer.write(make_record(step, {"loss/mse": np.float32(1), **looked}))
+        writer.close(End("finished", 1, 60))
+        made = sections(report(judged_run(Trial(store), [SPIKE])))
+        drawn = of_kind(made["model"], Chart)
+        (figure, *_) = [one.figure() for one in drawn if one.data["over"] == (0, 59)]
+
+        assert [7.5, 8.5, 9.5, 39.5, 40.5] == [*figure.data[0].x]
+        assert "measured at 3 steps · blank: not measured" == figure.layout.title.subtitle.text
+
     def test_a_run_with_nothing_found_is_drawn_whole(self):
         """Once."""
         trial = profiled_run("memory://nothing-found")

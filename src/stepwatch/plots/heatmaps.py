@@ -13,6 +13,7 @@ from ..model.finding import Finding
 from .downsample import bucket_starts, farthest, row_medians
 from .theme import (
     DIVERGING,
+    HATCHED,
     MARK_AXIS,
     MOST_MARKS,
     SEQUENTIAL,
@@ -33,6 +34,8 @@ Matrix = npt.NDArray[np.float64]
 
 #: Below what is healthy, within it, and above it.
 BELOW, HEALTHY, ABOVE = "#2166ac", "#c9ced4", "#b2182b"
+#: Exactly 0 on a logarithmic scale, which has no place for it; and none, where others have one.
+ZERO, NONE = "#f29bd4", "#9aa4b1"
 _MOST_HEIGHT = 900
 _ROW_HEIGHT = 20
 _FRAME = 150
@@ -52,11 +55,14 @@ def heatmap(
     above: Sequence[str] = (),
     unfit: npt.ArrayLike | None = None,
     over: tuple[int, int] | None = None,
+    last: npt.ArrayLike | None = None,
+    measured: int | None = None,
 ) -> Figure:
     """Draw a row for each tensor and a column for each step, coloured by a statistic.
 
     With more than ``points`` steps, a cell holds several and shows the value that is farthest
-    from the row's median, so that no spike is lost. Cells without a finite value stay blank.
+    from the row's median, so that no spike is lost. What was not measured stays blank; a tensor
+    of which there is nothing at a step at which others were measured is hatched there.
     Findings are marked in their row, those about no row shown as vertical lines.
 
     Args:
@@ -67,12 +73,15 @@ def heatmap(
         what: What the tensors are, such as ``gradients``.
         findings: Those to be marked.
         points: How many columns there may be, at least 1.
-        log: Whether the colour follows the logarithm; zero and below then have the lowest
-            colour.
+        log: Whether the colour follows the logarithm; zero and below then have a colour of their
+            own, which the legend names.
         band: What is healthy, from and to: grey on a logarithmic scale, blue below, red above.
         above: The tensors that are drawn on top and outlined.
         unfit: Where something is not finite, of the shape of ``values``: red, whatever the value.
         over: The first and the last step of the axis; by default those that there are.
+        last: The last step of each column, of the shape of ``steps``: cells are as wide as that.
+            By default they reach half-way to their neighbours.
+        measured: At how many steps there was something, where ``steps`` are those of columns.
 
     Raises:
         ValueError: Other shapes, the same name twice, or fewer than one point.
@@ -85,25 +94,27 @@ def heatmap(
     cells = _cells(matrix, points, log=log)
     colors, scale = _logarithmic(cells) if log else _linear(cells)
     if log and band is not None:
-        is_none = cells <= 0
-        if is_none.any():  # none at all is below what is healthy, whatever else is drawn
-            scale["cmin"] = min(scale["cmin"], math.log10(band[0]) - 1)
-            colors = np.where(is_none, scale["cmin"], colors)
         scale["colorscale"] = _around_band(band, scale["cmin"], scale["cmax"])
     first = steps_[starts]
+    bad = _unfit(unfit, order, starts, cells.shape)
+    x, at = _columns(first, None if last is None else np.asarray(last, np.int64), starts)
     known = {name: as_text(name) for name in names}
     found = list(findings)
     inside = [finding for finding in found if finding.tensor in known]
     height = min(_MOST_HEIGHT, max(240, _FRAME + _ROW_HEIGHT * len(names)))
     return draw(
         [
-            _cell_trace(first, list(known.values()), colors, cells, statistic),
-            *_unfit_traces(first, names, unfit, order, starts),
+            _cell_trace(
+                x, list(known.values()), _spread(colors, at), _spread(cells, at), statistic
+            ),
+            *_overlays(x, at, names, cells, bad, log=log),
             *_marks(inside),
             *vertical_lines([finding for finding in found if finding.tensor not in known]),
         ],
         f"{statistic} of {len(names):,} {what}",
-        _subtitle(len(steps_), len(first)),
+        _subtitle(len(steps_), len(first))
+        if measured is None
+        else f"measured at {measured:,} step{'s' if measured > 1 else ''} · blank: not measured",
         height=height,
         xaxis={
             "title": {"text": "step"},
@@ -114,37 +125,104 @@ def heatmap(
         yaxis2=MARK_AXIS,
         coloraxis={**scale, "colorbar": {**scale["colorbar"], "thickness": 12, "outlinewidth": 0}},
         hovermode="closest",
+        showlegend=True,
         shapes=_outline(first, sum(name in place for name in names), over),
     )
 
 
-def _unfit_traces(
-    steps: npt.NDArray[np.int64],
-    names: Sequence[str],
+def _unfit(
     unfit: npt.ArrayLike | None,
     order: Sequence[int],
     starts: npt.NDArray[np.int64],
-) -> list[dict[str, Any]]:
+    shape: tuple[int, ...],
+) -> npt.NDArray[np.bool_]:
+    """Return which cells hold what is not finite."""
     if unfit is None or not len(starts):
-        return []
-    cells = np.add.reduceat(np.asarray(unfit, np.int64)[list(order)], starts, axis=1) > 0
-    return [unfit_cells(steps, names, cells)] if cells.any() else []
+        return np.zeros(shape, np.bool_)
+    return np.add.reduceat(np.asarray(unfit, np.int64)[list(order)], starts, axis=1) > 0
 
 
-def unfit_cells(
-    steps: npt.NDArray[np.int64], rows: Sequence[str], unfit: npt.NDArray[np.bool_]
+def _columns(
+    first: npt.NDArray[np.int64],
+    last: npt.NDArray[np.int64] | None,
+    starts: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Return where columns lie: their middles, or their edges with blank columns in gaps.
+
+    Returns:
+        The middles or the edges, of which there is one more; and which column is drawn at each
+        place, -1 for a blank one.
+    """
+    if last is None or not len(first):
+        return first, np.arange(len(first))
+    ends = last[np.append(starts[1:], len(last)) - 1]
+    edges, at = [float(first[0]) - 0.5], list[int]()
+    for number, (begin, end) in enumerate(zip(first.tolist(), ends.tolist(), strict=True)):
+        if begin - 0.5 > edges[-1]:
+            edges.append(begin - 0.5)
+            at.append(-1)
+        edges.append(end + 0.5)
+        at.append(number)
+    return np.array(edges), np.array(at, np.int64)
+
+
+def _spread(cells: Matrix, at: npt.NDArray[np.int64]) -> Matrix:
+    """Return the cells of columns where these are drawn."""
+    return np.where(at >= 0, cells[:, at], np.nan)
+
+
+def _overlays(
+    x: npt.NDArray[Any],
+    at: npt.NDArray[np.int64],
+    names: Sequence[str],
+    cells: Matrix,
+    unfit: npt.NDArray[np.bool_],
+    *,
+    log: bool,
+) -> list[dict[str, Any]]:
+    """Return a trace for each kind of cell that has no place on the scale: none, 0, not finite."""
+    is_known = np.isfinite(cells) | unfit
+    has_none = ~is_known & is_known.any(axis=0, keepdims=True)
+    zero = (cells <= 0) & log & ~unfit
+    word = "0 or less" if (cells < 0).any() else "exactly 0"
+    kinds = [
+        ("none where others have one", NONE, has_none),
+        (word, ZERO, zero),
+        ("not finite", color_of("error"), unfit),
+    ]
+    found = []
+    for name, color, which in kinds:
+        if which.any():
+            drawn = _spread(np.where(which, 1.0, np.nan), at)
+            if which is has_none:  # what was never there is not there in between either
+                drawn = _joined(drawn, at)
+            more = {"meta": HATCHED, "opacity": 0.4} if which is has_none else {}
+            found.append({**_overlay(x, names, drawn, name, color), **more})
+    return found
+
+
+def _joined(drawn: Matrix, at: npt.NDArray[np.int64]) -> Matrix:
+    """Return cells that are joined over the blank columns between them."""
+    gaps = np.flatnonzero(at < 0)
+    drawn[:, gaps] = drawn[:, gaps - 1] + drawn[:, gaps + 1]
+    return drawn
+
+
+def _overlay(
+    x: npt.NDArray[Any], names: Sequence[str], cells: Matrix, name: str, color: str
 ) -> dict[str, Any]:
-    """Return a trace over a heat map that points out the cells with what is not finite."""
-    color = color_of("error")
+    """Return a trace of cells of one colour over a heat map, which the legend names."""
     return {
         "type": "heatmap",
-        "x": steps,
-        "y": [as_text(row) for row in rows],
-        "z": np.where(unfit, 1.0, np.nan).astype(np.float32),
+        "x": x,
+        "y": [as_text(row) for row in names],
+        "z": cells.astype(np.float32),
+        "name": name,
+        "showlegend": True,
         "colorscale": [[0, color], [1, color]],
         "showscale": False,
         "hoverongaps": False,
-        "hovertemplate": "%{y}<br>step %{x}<br><b>not finite</b><extra></extra>",
+        "hovertemplate": f"%{{y}}<br>step %{{x}}<br><b>{name}</b><extra></extra>",
     }
 
 
@@ -156,7 +234,7 @@ def _outline(
         return []
     color = color_of("error")
     first, last = over or (int(steps[0]), int(steps[-1]))
-    x = {"x0": first, "x1": last, "y0": -0.5, "y1": num_above - 0.5}
+    x = {"x0": first - 0.5, "x1": last + 0.5, "y0": -0.5, "y1": num_above - 0.5}
     return [{"type": "rect", "yref": "y", **x, "line": {"color": color, "width": 1.5}}]
 
 
@@ -212,22 +290,18 @@ def _linear(cells: Matrix) -> tuple[Matrix, dict[str, Any]]:
 
 
 def _logarithmic(cells: Matrix) -> tuple[Matrix, dict[str, Any]]:
-    """Return logarithms as colour values, a step below the lowest one for zero and less."""
+    """Return logarithms as colour values, none for zero and less."""
     positive = cells > 0
-    low, high = _range(np.log10(np.where(positive, cells, np.nan)))
+    colors = np.log10(np.where(positive, cells, np.nan))
+    low, high = _range(colors)
     ticks = _decades(low, high)
     labels = [f"{10.0**tick:.2g}" for tick in ticks]
-    floor = low - max(0.05 * (high - low), 0.1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        colors = np.where(positive, np.log10(cells), np.where(np.isnan(cells), np.nan, floor))
-    below = bool((cells <= 0).any())
-    if below:
-        ticks, labels = [floor, *ticks], ["≤ 0", *labels]
     return colors, {
         "colorscale": SEQUENTIAL,
-        "cmin": floor if below else low,
+        "cmin": low,
         "cmax": high,
         "colorbar": {"tickvals": ticks, "ticktext": labels},
+        "showscale": bool(positive.any()),
     }
 
 
@@ -246,7 +320,7 @@ def _range(values: Matrix) -> tuple[float, float]:
 
 
 def _cell_trace(
-    steps: npt.NDArray[np.int64], names: list[str], colors: Matrix, cells: Matrix, statistic: str
+    steps: npt.NDArray[Any], names: list[str], colors: Matrix, cells: Matrix, statistic: str
 ) -> dict[str, Any]:
     return {
         "type": "heatmap",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .theme import COLORWAY
+from .theme import COLORWAY, HATCHED
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -322,14 +322,13 @@ class _Plot:
         cells = np.array(trace["z"], np.float64)
         if not cells.size:
             return
+        x = self.x.values(np.arange(cells.shape[1]) if trace.get("x") is None else trace["x"])
+        edges = self._edges(x, cells.shape[1])
+        if trace.get("meta") == HATCHED:
+            yield from self._hatched(trace, np.isfinite(cells), edges)
+            return
         scale, low, high, bar = self._scale(trace, cells)
-        x = self.x.values(trace["x"]) if trace.get("x") is not None else np.arange(cells.shape[1])
-        columns = np.linspace(self.x.low, self.x.high, _COLUMNS)
-        nearest = np.abs(columns[:, None] - x[None, :]).argmin(axis=1)
-        gap = float(np.median(np.diff(x))) if len(x) > 1 else 1.0
-        is_near = np.abs(columns - x[nearest]) <= max(gap, (self.x.high - self.x.low) / _COLUMNS)
-        wide = np.where(is_near[None, :], cells[:, nearest], np.nan)
-        pixels = _colored(wide, scale, low, high)
+        pixels = _colored(self._raster(cells, edges), scale, low, high)
         upwards = self.y.start > self.y.end
         image = base64.b64encode(png(pixels[::-1] if upwards else pixels)).decode()
         top = min(self.y.start, self.y.end)
@@ -338,25 +337,51 @@ class _Plot:
             f' height="{abs(self.y.end - self.y.start):.1f}" preserveAspectRatio="none"'
             f' style="image-rendering:pixelated" href="data:image/png;base64,{image}"/>'
         )
-        if trace.get("coloraxis"):
-            others = [one["z"] for one in self._traces if one["type"] == "heatmap"]
-            known = [np.isfinite(np.array(one, np.float64)).any(axis=1) for one in others]
-            yield from self._hatched(trace, ~np.any(known, axis=0))
-        if trace.get("showscale", True):
+        axis = self._layout.get(trace.get("coloraxis", ""), {})
+        if trace.get("showscale", True) and axis.get("showscale", True):
             yield from self._color_bar(scale, low, high, bar)
         if trace.get("text") is not None and trace.get("texttemplate"):
             yield from self._cell_texts(trace)
 
-    def _hatched(self, trace: Trace, is_empty: npt.NDArray[np.bool_]) -> Iterator[str]:
-        """Yield strokes over the rows that hold nothing."""
+    def _edges(self, x: Floats, count: int) -> tuple[Floats, Floats]:
+        """Return where columns begin and end: as told, or half-way to their neighbours."""
+        if len(x) == count + 1:
+            return x[:-1], x[1:]
+        gaps = np.diff(x)
+        most = float(np.median(gaps)) if len(gaps) else 1.0
+        # A gap that is longer than usual is none of theirs.
+        reach = np.where(gaps > most, most, gaps / 2) if len(gaps) else np.array([0.5])
+        return x - np.append(reach[:1], reach)[:count], x + np.append(reach, reach[-1:])[:count]
+
+    def _raster(self, cells: Floats, edges: tuple[Floats, Floats]) -> Floats:
+        """Return cells as columns of pixels; one that is there is two of them wide at least."""
+        wide = np.full((len(cells), _COLUMNS), np.nan)
+        scale = _COLUMNS / ((self.x.high - self.x.low) or 1.0)
+        starts, ends = ((one - self.x.low) * scale for one in edges)
+        is_known = np.isfinite(cells).any(axis=0)
+        for column in np.flatnonzero(is_known).tolist():
+            start = min(max(0, int(starts[column])), _COLUMNS - 2)
+            end = max(round(float(ends[column])), start + 2)
+            wide[:, start:end] = cells[:, column, None]
+        return wide
+
+    def _hatched(
+        self, trace: Trace, is_hatched: npt.NDArray[np.bool_], edges: tuple[Floats, Floats]
+    ) -> Iterator[str]:
+        """Yield strokes over cells; those that lie beside each other are one."""
         places = self.y.at(trace["y"])
         half = abs(self.y.end - self.y.start) / max(1, len(places)) / 2
-        for place in places[is_empty].tolist():
-            strokes = (
-                f"M{x:.1f} {place + half:.1f}l{2 * half:.1f} {-2 * half:.1f}"
-                for x in np.arange(self._left, self._right - 2 * half, 8.0).tolist()
+        starts, ends = (
+            np.clip(self.x.pixels(one), self._left, self._right).tolist() for one in edges
+        )
+        for place, row in zip(places.tolist(), is_hatched, strict=True):
+            turns = np.flatnonzero(np.diff(row.astype(np.int8), prepend=0, append=0)).tolist()
+            strokes = "".join(
+                _strokes(starts[first], ends[end - 1], place, half)
+                for first, end in zip(turns[::2], turns[1::2], strict=True)
             )
-            yield f'<path d="{"".join(strokes)}" stroke="{_MUTED}" stroke-width="0.8"/>'
+            if strokes:
+                yield f'<path d="{strokes}" stroke="{_MUTED}" stroke-width="0.8" fill="none"/>'
 
     def _cell_texts(self, trace: Trace) -> Iterator[str]:
         for y, row in zip(self.y.at(trace["y"]).tolist(), trace["text"], strict=False):
@@ -542,12 +567,37 @@ class _Plot:
             x -= len(text) * _CHAR + 26
             if x < width * 0.2:
                 break
+            if trace["type"] == "heatmap":
+                parts += [_text(x + 16, 14, text), *_swatch(trace, x)]
+                continue
             color = trace.get("line", {}).get("color") or trace.get("marker", {}).get("color")
             color = color if isinstance(color, str) else COLORWAY[number % len(COLORWAY)]
             if trace.get("fillcolor") and not trace.get("line", {}).get("width", 2):
                 color = str(trace["fillcolor"])
             parts += [_rect(x, 8, 12, 4, color), _text(x + 16, 14, text)]
         return parts
+
+
+def _swatch(trace: Trace, x: float) -> Iterator[str]:
+    """Yield what the cells of an overlay look like, for the legend."""
+    if trace.get("meta") == HATCHED:
+        yield _rect(x, 5, 12, 10, "none", stroke=_GRID)
+        strokes = _strokes(x, x + 12, 10, 5)
+        yield f'<path d="{strokes}" stroke="{_MUTED}" stroke-width="0.9" fill="none"/>'
+    else:
+        yield _rect(x, 5, 12, 10, str(trace["colorscale"][0][1]))
+
+
+def _strokes(start: float, end: float, place: float, half: float, apart: float = 8.0) -> str:
+    """Return slanted strokes that fill a row from one pixel to another, cut off at both."""
+    found = []
+    for at in np.arange(start - 2 * half + apart / 2, max(end, start + 2), apart).tolist():
+        low, high = max(at, start), min(at + 2 * half, end)
+        if high > low:
+            found.append(
+                f"M{low:.1f} {place + half - (low - at):.1f}l{high - low:.1f} {low - high:.1f}"
+            )
+    return "".join(found)
 
 
 def _path(x: Floats, y: Floats) -> str:

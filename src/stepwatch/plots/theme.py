@@ -153,6 +153,9 @@ INK = {
     },
 }
 
+#: What the ``meta`` of a trace says whose cells are hatched where that can be drawn.
+HATCHED = "hatched"
+
 #: Colours of a quantity from low to high, as steps of a perceptually even scale.
 SEQUENTIAL = "Viridis"
 

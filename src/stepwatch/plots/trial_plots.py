@@ -20,7 +20,7 @@ from ..trial import Trial
 from ..trial.step_log import in_order
 from .distributions import PARTS, exponents, image_grid, spread, value_map
 from .downsample import Envelope
-from .heatmaps import heatmap, unfit_cells
+from .heatmaps import heatmap
 from .line_charts import of_envelopes
 from .profile_charts import phases, system, timeline
 from .progressive_read import MOST_WORKERS, LayerRows, Lines, Window
@@ -158,8 +158,8 @@ class Plots:
             findings=self._in_rows(layers),
             points=max(1, len(steps)),
             log=statistic in BY_FACTORS,
+            unfit=layers.unfit(),
         )
-        figure.add_trace(unfit_cells(steps, layers.rows, layers.unfit()))
         figure.update_layout(
             title={"text": f"{as_text(statistic)} of {len(names):,} {as_text(collection)}"},
             title_subtitle_text=layers.about(len(self._trial.step_numbers()), read),

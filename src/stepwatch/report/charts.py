@@ -137,6 +137,8 @@ def _heatmap_chart(
         + ("" if share == 1 else f", of {share:.0%} of the steps"),
         "log": view.scale == "log10",
         "band": view.band,
+        "last": layers.envelopes.last,
+        "measured": layers.num_measured,
         "unfit": np.concatenate([layers.unfit(), np.zeros((len(blank), len(steps)), np.bool_)]),
         "above": [*dict.fromkeys(layers.rows[layers.row_of[one]] for one in present), *blank],
     }
