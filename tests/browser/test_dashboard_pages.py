@@ -411,7 +411,7 @@ class TestHands:
             assert [] == visit.errors
 
     def test_a_heat_map_opens_where_something_was_found(self, browser, tmp_path):
-        """Its mark stands beside the cell, which is seen; the whole run is a click away."""
+        """Its mark leaves the cell to be seen; the whole run is a click away."""
         writer = begin(tmp_path / "run")
         for step in range(400):
             weight = np.ones((4, 3), np.float32)

@@ -44,9 +44,9 @@ test("rows with a finding are above the others", () => {
 
 test("colours go by factors only where nothing is negative", () => {
   const matrix = (cells) => ({ rows: ["a"], first: [0, 1], last: [0, 1], cells: [cells] });
-  assert.deepEqual(scaleOf(matrix([0, 0.01, 10]), true), { low: 0.01, high: 10, log: true, signed: false, band: null });
-  assert.deepEqual(scaleOf(matrix([-1, 3]), true), { low: -3, high: 3, log: false, signed: true, band: null });
-  assert.deepEqual(scaleOf(matrix([null, null]), true), { low: 0, high: 1, log: false, signed: false, band: null });
+  assert.deepEqual(scaleOf(matrix([0, 0.01, 10]), true), { low: 0.01, high: 10, log: true, signed: false, zero: true, band: null });
+  assert.deepEqual(scaleOf(matrix([-1, 3]), true), { low: -3, high: 3, log: false, signed: true, zero: false, band: null });
+  assert.deepEqual(scaleOf(matrix([null, null]), true), { low: 0, high: 1, log: false, signed: false, zero: false, band: null });
 });
 
 test("new columns of a heat map stand behind the old ones", () => {

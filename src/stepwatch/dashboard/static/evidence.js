@@ -19,6 +19,9 @@ const views = [
   ["weights", "l2", "norm of weights"],
   ["outputs", "std", "spread of outputs"],
 ];
+// What a row has where it is hatched.
+const nothing = { gradients: "no gradient", updates: "no update", outputs: "no output", weights: "no weight" };
+
 /** The figures of a run, which are put beneath what stands in `content`. */
 export function evidence({ run, query, signal, choose, content }) {
   const controls = el("div", { className: "line" });
@@ -49,7 +52,7 @@ export function evidence({ run, query, signal, choose, content }) {
     layers.rename(`${label(view)} of ${told.names === 1 ? told.rows[0] : `${count(told.names)} ${view.collection.replaceAll("_", " ")}`}`);
     const joined = told.names > told.rows.length ? ` · ${count(told.rows.length)} rows, each the value farthest out of its layers` : "";
     layers.draw(told, {
-      range: [first, last], axis: told.axis, xname: told.axis === "step" ? undefined : axisLabel(told.axis), knots: told.knots, read: told.read, byFactors: told.scale === "log10", band: told.band,
+      range: [first, last], axis: told.axis, xname: told.axis === "step" ? undefined : axisLabel(told.axis), knots: told.knots, read: told.read, byFactors: told.scale === "log10", band: told.band, none: nothing[view.collection] ?? "none",
       about: `${part() ? `steps ${count(first)} to ${count(last)} · ` : ""}measured at ${count(told.measured)} of ${plural(last - first + 1, "step")}${joined}${told.read < 1 ? ` · ${Math.round(told.read * 100)} % read so far` : ""} · blank: not measured`,
       onclick: (row, step) => {
         const name = told.rows[row];

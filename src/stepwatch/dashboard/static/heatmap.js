@@ -10,11 +10,16 @@ const viridis = ["#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80
 const diverging = ["#2166ac", "#6aa5cf", "#a9aeb5", "#dd8a62", "#b2182b"];
 // What is below what is healthy, within it, and above it.
 const banded = ["#2166ac", "#7fa9cc", "#c9ced4", "#c9ced4", "#dd8a62", "#b2182b"];
+// Exactly 0 on a logarithmic scale, which has no place for it.
+const zero = "#f29bd4";
 const foot = 26;
+
+/** @param {string} color as #rrggbb */
+const rgbOf = (color) => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
 
 /** @param {string[]} stops @param {number} size */
 function table(stops, size = 256) {
-  const rgb = stops.map((stop) => [1, 3, 5].map((at) => parseInt(stop.slice(at, at + 2), 16)));
+  const rgb = stops.map(rgbOf);
   return Array.from({ length: size }, (_, index) => {
     const at = (index / (size - 1)) * (stops.length - 1);
     const low = Math.min(Math.floor(at), stops.length - 2);
@@ -37,7 +42,8 @@ const byBand = table(banded);
  * @property {number[]} [above] the rows of what was found first
  */
 
-/** Where a matrix has its colours: the lowest and the highest, whether by factors, what is healthy.
+/** Where a matrix has its colours: the lowest and the highest, whether by factors, what is healthy,
+ * and whether zero, which has no place by factors, has a colour of its own.
  * @param {Matrix} matrix @param {boolean} byFactors @param {number[]|null} [band] */
 export function scaleOf(matrix, byFactors, band = null) {
   let [low, high, least] = [Infinity, -Infinity, Infinity];
@@ -49,24 +55,63 @@ export function scaleOf(matrix, byFactors, band = null) {
       if (value > 0 && value < least) least = value;
     }
   }
-  if (low > high) return { low: 0, high: 1, log: false, signed: false, band: null };
+  if (low > high) return { low: 0, high: 1, log: false, signed: false, zero: false, band: null };
   const signed = low < 0 && high > 0;
-  if (signed) return { low: -Math.max(-low, high), high: Math.max(-low, high), log: false, signed, band: null };
-  const log = byFactors && low >= 0 && least < Infinity && high > least;
-  return { low: log ? least : low, high: high > low ? high : low + 1, log, signed, band: log ? band : null };
+  if (signed) return { low: -Math.max(-low, high), high: Math.max(-low, high), log: false, signed, zero: false, band: null };
+  const own = byFactors && low === 0;
+  const log = byFactors && low >= 0 && least < Infinity && (high > least || (own && band !== null));
+  const from = own && least < Infinity ? least : low;
+  return { low: from, high: high > from ? high : from + 1, log, signed, zero: own, band: log ? band : null };
 }
 
 /** Where a value has its colour, from 0 to 1: of a band the middle third is what is healthy.
  * @param {number} value @param {{low: number, high: number, log: boolean, band: number[]|null}} scale */
 export function shareOf(value, { low, high, log, band }) {
   if (!log) return (value - low) / (high - low);
-  if (band && value <= 0) return 0; // none at all is below what is healthy, whatever else is drawn
   const at = Math.log10(Math.max(value, low));
   if (!band) return (at - Math.log10(low)) / (Math.log10(high) - Math.log10(low));
   const [from, to] = band.map(Math.log10);
   if (at < from) return Math.max(0, 0.4 - (0.4 * (from - at)) / 4);
   if (at > to) return Math.min(1, 0.6 + (0.4 * (at - to)) / 3);
   return 0.4 + (0.2 * (at - from)) / (to - from);
+}
+
+/** From which column to which each row has nothing while others were measured.
+ * @param {Matrix} matrix @returns {[number, number][][]} */
+export function gapsOfRows(matrix) {
+  const unfit = matrix.rows.map((_, row) => new Set(matrix.unfit?.[row]));
+  const has = (/** @type {number} */ row, /** @type {number} */ column) => matrix.cells[row][column] !== null || unfit[row].has(column);
+  const known = matrix.first.map((_, column) => column).filter((column) => matrix.rows.some((_, row) => has(row, column)));
+  return matrix.rows.map((_, row) => {
+    /** @type {[number, number][]} */ const found = [];
+    let open = false;
+    for (const column of known) {
+      const none = !has(row, column);
+      if (none && open) found[found.length - 1][1] = column;
+      else if (none) found.push([column, column]);
+      open = none;
+    }
+    return found;
+  });
+}
+
+/** What rows are called: by their whole names, as headlines do; where there is no room for these,
+ * without what all of them begin with.
+ * @param {string[]} names @param {(label: string) => boolean} fits */
+export function rowLabels(names, fits) {
+  const prefix = commonPrefix(names);
+  if (!prefix || names.every(fits)) return names;
+  return names.map((name) => `…${name.slice(prefix.length)}`);
+}
+
+/** Where a mark points in a cell from one pixel to another: at its beginning, or beside a narrow
+ * one, so that its colour is seen.
+ * @param {number} from @param {number} to @param {number} size @param {number} left of the figure */
+export function pointerOf(from, to, size, left) {
+  const long = 1.6 * size;
+  if (to - from >= 1.5 * long) return { tip: from + 1.5 + 1.1 * size, base: from + 1.5 };
+  if (from - 1 - long >= left) return { tip: from - 1, base: from - 1 - long };
+  return { tip: Math.max(to, from + 2) + 1, base: Math.max(to, from + 2) + 1 + long };
 }
 
 /** Rows of what was found first above the others, else those with any finding; in their order.
@@ -91,8 +136,10 @@ export function heatFigure({ title, unit = "" }) {
   const over = el("canvas", { "aria-hidden": "true", className: "over" });
   plot.append(cells, over);
   const bar = el("canvas", { className: "bar", width: 160, height: 8, "aria-hidden": "true" });
-  const legend = el("div", { className: "legend" }, el("span"), bar, el("span"));
-  figure.querySelector("figcaption").append(legend);
+  const [lowest, highest] = [el("span"), el("span")];
+  const keys = el("span", { className: "keys-of-cells" });
+  const key = (/** @type {string} */ kind, /** @type {string} */ text) => el("span", {}, el("i", { className: kind }), text);
+  figure.querySelector("figcaption").append(el("div", { className: "legend" }, lowest, bar, highest, keys));
   const progress = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "how much was read" });
   figure.append(progress);
   /** @type {Matrix} */ let matrix = { rows: [], first: [], last: [], cells: [] };
@@ -100,7 +147,8 @@ export function heatFigure({ title, unit = "" }) {
   let left = 120;
   let order = { order: /** @type {number[]} */ ([]), above: 0 };
   let labels = /** @type {string[]} */ ([]);
-  let scale = { low: 0, high: 1, log: false, signed: false, band: /** @type {number[]|null} */ (null) };
+  let gaps = /** @type {[number, number][][]} */ ([]);
+  let scale = { low: 0, high: 1, log: false, signed: false, zero: false, band: /** @type {number[]|null} */ (null) };
 
   tools.append(
     tool("CSV", `save ${title} as CSV`, () => download(`${fileName(parts.heading.textContent)}.csv`, new Blob([asCsv()], { type: "text/csv" }))),
@@ -137,6 +185,7 @@ export function heatFigure({ title, unit = "" }) {
     const each = rowHeight();
     const tall = each * matrix.rows.length;
     pen.font = colors.font;
+    labels = rowLabels(matrix.rows.map(subjectOf), (label) => 14 + pen.measureText(label).width <= plot.clientWidth * 0.38);
     left = labels.length && each >= 9 ? Math.min(plot.clientWidth * 0.38, 14 + Math.max(...labels.map((label) => pen.measureText(label).width))) : 54;
     plot.style.height = `${tall + foot}px`;
     for (const canvas of [cells, over]) {
@@ -162,7 +211,7 @@ export function heatFigure({ title, unit = "" }) {
     const across = Math.max(1, Math.round(wide() * ratio));
     const image = pen.createImageData(across, matrix.rows.length);
     const palette = paletteOf();
-    const red = [1, 3, 5].map((at) => parseInt(colors.error.slice(at, at + 2), 16));
+    const [red, none] = [colors.error, zero].map(rgbOf);
     const unfit = (matrix.unfit ?? []).map((columns) => new Set(columns));
     const spans = matrix.first.map((first, column) => {
       const [low, high] = [first, matrix.last[column] + 1].map((step) => (toX(step) - left) * ratio);
@@ -174,7 +223,7 @@ export function heatFigure({ title, unit = "" }) {
         const bad = unfit[row]?.has(column);
         const value = values[column];
         if (value === null && !bad) return;
-        const color = bad ? red : palette[level(/** @type {number} */ (value))];
+        const color = bad ? red : scale.zero && value === 0 ? none : palette[level(/** @type {number} */ (value))];
         for (let x = from; x < to; x += 1) {
           const at = (line * across + x) * 4;
           image.data[at] = color[0];
@@ -189,8 +238,11 @@ export function heatFigure({ title, unit = "" }) {
     pen.imageSmoothingEnabled = false;
     pen.drawImage(sheet, left, 0, wide(), tall);
     order.order.forEach((row, line) => {
-      if (matrix.cells[row].some((value) => value !== null) || unfit[row]?.size) return;
-      hatch(pen, left, line * each, wide(), each, line < order.above ? colors.error : colors.line);
+      for (const [from, to] of gaps[row]) {
+        const start = Math.max(left, toX(matrix.first[from]));
+        const end = Math.min(left + wide(), Math.max(toX(matrix.last[to] + 1), start + 4));
+        if (end > start) hatch(pen, start, line * each, end - start, each, line < order.above ? colors.error : colors.muted);
+      }
     });
     if (each >= 5) {
       pen.strokeStyle = `${colors.paper}66`;
@@ -239,7 +291,9 @@ export function heatFigure({ title, unit = "" }) {
       if (mark.x < range()[0] || mark.x > range()[1]) continue;
       const y = ((line.get(mark.row) ?? 0) + 0.5) * each;
       const size = Math.max(4, Math.min(6, each / 2));
-      const { tip, base } = pointer(mark.x, size);
+      const column = columnAt(mark.x);
+      const [first, last] = column < 0 ? [mark.x, mark.x] : [matrix.first[column], matrix.last[column]];
+      const { tip, base } = pointerOf(toX(first), toX(last + 1), size, left);
       pen.beginPath();
       pen.moveTo(tip, y);
       pen.lineTo(base, y - size);
@@ -258,17 +312,6 @@ export function heatFigure({ title, unit = "" }) {
     }
   }
 
-  /** Where a mark stands that points at a step: beside its cell, so that the cell is seen.
-   * @param {number} step @param {number} size */
-  function pointer(step, size) {
-    const column = columnAt(step);
-    const [first, last] = column < 0 ? [step, step] : [matrix.first[column], matrix.last[column]];
-    const before = toX(first) - 1;
-    if (before - 1.6 * size >= left) return { tip: before, base: before - 1.6 * size };
-    const after = Math.max(toX(last + 1), toX(first) + 2) + 1;
-    return { tip: after, base: after + 1.6 * size };
-  }
-
   /** @param {any} colors */
   function drawBar(colors) {
     const pen = bar.getContext("2d");
@@ -278,8 +321,15 @@ export function heatFigure({ title, unit = "" }) {
       pen.fillRect(x, 0, 1, 8);
     }
     const [low, high] = scale.band ?? [scale.low, scale.high];
-    legend.firstChild.textContent = scale.band ? `below ${number(low)}` : number(low);
-    legend.lastChild.textContent = scale.band ? `above ${number(high)}; grey: usual` : `${number(high)}${unit ? ` ${unit}` : ""}${scale.log ? ", log scale" : ""}`;
+    lowest.textContent = scale.band ? `below ${number(low)}` : number(low);
+    highest.textContent = scale.band ? `above ${number(high)}; grey: usual` : `${number(high)}${unit ? ` ${unit}` : ""}${scale.log ? ", log scale" : ""}`;
+    const isBare = scale.zero && !matrix.cells.some((row) => row.some((value) => value));
+    for (const part of [lowest, bar, highest]) part.hidden = isBare; // no number but 0
+    keys.replaceChildren(
+      ...(scale.zero ? [key("zero", "exactly 0")] : []),
+      ...(gaps.some((row) => row.length) ? [key("hatched", `${look.none} where others have one`)] : []),
+      ...(matrix.unfit?.some((row) => row.length) ? [key("unfit", "not finite")] : []),
+    );
     void colors;
   }
 
@@ -355,9 +405,7 @@ export function heatFigure({ title, unit = "" }) {
       matrix = fresh;
       look = how;
       order = rowOrder(matrix);
-      const names = matrix.rows.map(subjectOf);
-      const prefix = commonPrefix(names);
-      labels = names.map((row) => row.slice(prefix.length));
+      gaps = how.none && how.read >= 1 ? gapsOfRows(matrix) : matrix.rows.map(() => []);
       scale = how.scale ?? scaleOf(matrix, Boolean(how.byFactors), how.band);
       progress.hidden = !(how.read < 1);
       progress.value = how.read ?? 1;

@@ -129,7 +129,7 @@ function drawDevices(heat, others, drawn, told) {
     return row;
   });
   const last = times.map((time, at) => (times[at + 1] ?? time + 1) - 1);
-  if (shares.length) heat.draw({ rows: shares.map((one) => one.name), first: times, last, cells }, { range: [0, Math.max(1, times.at(-1))], axis: "time", knots: { step: [0, 1], time: [0, 1] }, xname: "second", scale: { low: 0, high: 100, log: false, signed: false }, about: "seconds since the first reading" });
+  if (shares.length) heat.draw({ rows: shares.map((one) => one.name), first: times, last, cells }, { range: [0, Math.max(1, times.at(-1))], axis: "time", knots: { step: [0, 1], time: [0, 1] }, xname: "second", scale: { low: 0, high: 100, log: false, signed: false, zero: false, band: null }, about: "seconds since the first reading" });
   for (const one of told.series.filter((series) => series.unit !== "%")) {
     const title = one.unit ? `${one.name}, ${one.unit}` : one.name;
     if (!drawn.has(title)) {
