@@ -492,6 +492,34 @@ class TestHands:
             assert "figures=loss" in page.url
             assert [] == visit.errors
 
+    def test_the_box_shows_whether_axes_are_logarithmic(self, browser, tmp_path):
+        """Also where nobody asked for it; without its tick none is, and the address says so."""
+        writer = begin(tmp_path / "run")
+        for step in range(60):
+            loss = np.float32(10.0 ** (-step / 10))
+            arrays = {"loss/mse": loss, "gradient/fc.weight": np.ones(3, np.float32)}
+            writer.write(make_record(step, arrays))
+        writer.close(End("finished", time.time_ns(), 60))
+        pressed = (
+            "() => [...document.querySelectorAll('.tool')]"
+            ".filter(one => one.innerText === 'log').map(one => one.ariaPressed)"
+        )
+        with served(tmp_path) as url, browser.visit(f"{url}#/run?run=run") as visit:
+            page, box = visit.page, visit.page.get_by_label("log", exact=True)
+            visit.wait_for_charts(2)
+            assert {"true", "false"} == {*page.evaluate(pressed)}
+            assert (False, True) == (box.is_checked(), box.evaluate("one => one.indeterminate"))
+            box.click()
+            page.wait_for_url(re.compile("log=1"))
+            assert {"true"} == {*page.evaluate(pressed)}
+            box.click()
+            page.wait_for_url(re.compile("log=0"))
+            assert {"false"} == {*page.evaluate(pressed)}
+            page.reload()
+            visit.wait_for_charts(2)
+            assert {"false"} == {*page.evaluate(pressed)}
+            assert [] == visit.errors
+
     def test_long_titles_of_figures_keep_their_ends(self, browser, tmp_path):
         """By which losses of one kind are told apart."""
         run = begin(tmp_path / "run")

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { seconds } from "../../src/stepwatch/dashboard/static/format.js";
-import { commonPrefix, conditions, csv, difference, inRow, interpolate, merged, nearest, roundSteps, sinceOf, smoothed, suitsLog, ticks } from "../../src/stepwatch/dashboard/static/numbers.js";
+import { commonPrefix, conditions, csv, difference, inRow, interpolate, merged, nearest, ofAll, roundSteps, sinceOf, smoothed, suitsLog, ticks } from "../../src/stepwatch/dashboard/static/numbers.js";
 
 const line = (x, y, more = {}) => ({ name: "loss", group: "losses", mode: "TRAIN", worker: "", x, y, width: 1, whole: false, ...more });
 
@@ -83,6 +83,11 @@ test("numbers in a row do not overlap, and none is cut", () => {
 
 test("a logarithmic axis suits where the largest is far from the median or from the smallest", () => {
   assert.deepEqual([[1, 2, 3], [1, 2, 20], [1, 1, 1e35, 1e35], [0, 1, 20]].map(suitsLog), [false, true, true, false]);
+});
+
+test("a box over several shows whether all of them are so, or some", () => {
+  const shown = [[true, true], [true, false], [false], []].map((states) => Object.values(ofAll(states)));
+  assert.deepEqual(shown, [[true, false], [false, true], [false, false], [false, false]]);
 });
 
 test("round places are found however large numbers are", () => {

@@ -3,7 +3,7 @@
 import { address, el, link } from "./dom.js";
 import { colorway } from "./figure.js";
 import { number, sentence } from "./format.js";
-import { lineFigure } from "./lines.js";
+import { lineFigure, logBox, logOf } from "./lines.js";
 import { ask } from "./net.js";
 import { difference } from "./numbers.js";
 import { figuresOf } from "./scalars.js";
@@ -25,11 +25,12 @@ export async function show({ content, query, signal, choose }) {
   const told = await Promise.all(runs.map((run) => ask("scalars", { run, points: 600 }, signal)));
   const extra = query.name ? await Promise.all(runs.map((run) => ask("series", { run, name: query.name, points: 600 }, signal).catch(() => ({ lines: [] })))) : [];
   const mode = el("input", { type: "checkbox", checked: query.difference === "1", onchange: () => { choose({ difference: mode.checked ? "1" : "" }); paint(); } });
-  const log = el("input", { type: "checkbox", checked: Boolean(query.log), onchange: () => { choose({ log: log.checked ? 1 : "" }); paint(); } });
+  const log = logBox(query, choose, () => paint());
+  const scaled = () => log.show([...figures.values()]);
   const field = el("input", { type: "search", placeholder: "another tensor", value: query.name ?? "", "aria-label": "tensor", list: "tensors" });
   const known = el("datalist", { id: "tensors" });
   field.addEventListener("change", () => { location.hash = address("compare", { ...query, name: field.value }); });
-  controls.append(el("h2", {}, "Side by side"), field, known, el("label", {}, mode, ` difference to ${short[0]}`), el("label", {}, log, " log"));
+  controls.append(el("h2", {}, "Side by side"), field, known, el("label", {}, mode, ` difference to ${short[0]}`), log.label);
   /** @type {Map<string, any>} */ const figures = new Map();
 
   function paint() {
@@ -56,8 +57,9 @@ export async function show({ content, query, signal, choose }) {
         grid.append(figures.get(title).figure);
       }
       const shown = query.difference === "1" && lines.length > 1 && lines[0].name === short[0] ? lines.slice(1).map((line) => difference(line, lines[0])) : lines;
-      figures.get(title).draw(shown, { axis: "step", knots: {}, range: [0, last], log: Boolean(query.log) });
+      figures.get(title).draw(shown, { axis: "step", knots: {}, range: [0, last], log: logOf(query), onscale: scaled });
     }
+    scaled();
   }
   paint();
 

@@ -3,7 +3,7 @@
 import { download, el, script } from "./dom.js";
 import { colorway, fileName, frame, ink, pointAll, register, savePng, toggleFullScreen, tool, unregister } from "./figure.js";
 import { clock, count, number, seconds, sentence } from "./format.js";
-import { conditions, csv, gapsOf, inRow, interpolate, logTicks, nearest, roundSteps, smoothed, suitsLog, ticks } from "./numbers.js";
+import { conditions, csv, gapsOf, inRow, interpolate, logTicks, nearest, ofAll, roundSteps, smoothed, suitsLog, ticks } from "./numbers.js";
 
 /** @typedef {import("./numbers.js").Line} Line */
 /**
@@ -12,7 +12,8 @@ import { conditions, csv, gapsOf, inRow, interpolate, logTicks, nearest, roundSt
  * @property {Record<string, number[]>} knots where steps lie on it
  * @property {[number, number]} range first and last step
  * @property {number} [smooth]
- * @property {boolean} [log]
+ * @property {boolean} [log] whether its axis is logarithmic; by default where that suits
+ * @property {() => void} [onscale] called when a reader changes that for this figure
  * @property {boolean} [rounds] whether a step is a round of boosting
  * @property {any[]} [marks]
  * @property {string} [unit]
@@ -31,6 +32,22 @@ const modeDash = { EVAL: [6, 3], PREDICT: [2, 3] };
 /** @param {Line} line */
 const modeOf = (line) => line.mode.split(" ")[0];
 
+/** What an address says of logarithmic axes; undefined where each is as it suits.
+ * @param {any} query */
+export const logOf = (query) => ([undefined, ""].includes(query.log) ? undefined : String(query.log) !== "0");
+
+/** A box over several figures that shows whether their axes are logarithmic, and changes it.
+ * @param {any} query @param {(change: any) => void} choose @param {() => void} paint */
+export function logBox(query, choose, paint) {
+  const box = el("input", { type: "checkbox" });
+  box.addEventListener("change", () => { choose({ log: box.checked ? 1 : 0 }); paint(); });
+  return {
+    label: el("label", {}, box, " log"),
+    /** @param {any[]} figures as they are drawn */
+    show(figures) { Object.assign(box, ofAll(figures.filter((one) => one.canLog).map((one) => one.isLog))); },
+  };
+}
+
 /**
  * @param {{title: string, height?: number, pinned?: boolean, onpin?: () => void}} options
  */
@@ -47,8 +64,8 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
   if (onpin) tools.append(tool(pinned ? "★" : "☆", pinned ? `unpin ${title}` : `pin ${title} to the top`, onpin, Boolean(pinned)));
   const logTool = tool("log", `log scale of ${title}`, () => {
     own = !isLog();
-    logTool.setAttribute("aria-pressed", String(own));
     paint();
+    look.onscale?.();
   }, false);
   tools.append(
     logTool,
@@ -67,7 +84,8 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
     chart?.setSize({ width: plot.clientWidth, height: plotHeight() });
   });
 
-  const isLog = () => (own ?? (Boolean(look.log) || suitsLog(lines.flatMap((line) => line.y)))) && lines.every((line) => [...line.y, ...(line.low ?? [])].every((y) => y === null || y === undefined || y > 0));
+  const canLog = () => lines.every((line) => [...line.y, ...(line.low ?? [])].every((y) => y === null || y === undefined || y > 0));
+  const isLog = () => (own ?? look.log ?? suitsLog(lines.flatMap((line) => line.y))) && canLog();
   const toAxis = (/** @type {number} */ x) => (look.axis === "step" ? x : interpolate(x, look.knots.step, look.knots[look.axis]));
   const toStep = (/** @type {number} */ x) => (look.axis === "step" ? x : interpolate(x, look.knots[look.axis], look.knots.step));
 
@@ -238,6 +256,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
 
   function paint() {
     if (!lines.length || !figure.isConnected) return;
+    logTool.setAttribute("aria-pressed", String(isLog()));
     const { uPlot } = /** @type {any} */ (window);
     if (!uPlot) {
       script("static/uplot/uPlot.iife.min.js").then(paint, () => {}); // the next update tries again
@@ -284,6 +303,8 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       register(me);
       paint();
     },
+    get canLog() { return canLog(); },
+    get isLog() { return isLog(); },
     get lines() { return lines; },
     get scales() { return chart?.scales; },
     /** What is written beside the figure, from below. */

@@ -204,6 +204,14 @@ export function suitsLog(ys) {
   return known.length > 0 && known[0] > 0 && known[known.length - 1] > Math.min(SPREAD * known[known.length >> 1], FAR * known[0]);
 }
 
+/** What a box shows that stands for several: all of them, or some.
+ * @param {boolean[]} states @returns {{checked: boolean, indeterminate: boolean}} */
+export function ofAll(states) {
+  const some = states.includes(true);
+  const all = some && !states.includes(false);
+  return { checked: all, indeterminate: some && !all };
+}
+
 /** Round places to label on a logarithmic axis: decades, and within few of them 2 and 5.
  * @param {number} low @param {number} high */
 export function logTicks(low, high) {

@@ -2,7 +2,7 @@
 
 import { choice, el } from "./dom.js";
 import { keyOf, merged, sinceOf } from "./numbers.js";
-import { axisLabel, lineFigure } from "./lines.js";
+import { axisLabel, lineFigure, logBox, logOf } from "./lines.js";
 import { ask } from "./net.js";
 import { parseList, parseRange, writeList } from "./url.js";
 
@@ -54,11 +54,11 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
   offer(["step", "global", "time", "samples", "epoch"]);
   const smooth = el("input", { type: "range", min: 0, max: 0.98, step: 0.02, value: query.smooth ?? 0, "aria-label": "smoothing" });
   smooth.addEventListener("input", () => { choose({ smooth: Number(smooth.value) || "" }); paint(); });
-  const log = el("input", { type: "checkbox", checked: Boolean(query.log) });
-  log.addEventListener("change", () => { choose({ log: log.checked ? 1 : "" }); paint(); });
+  const log = logBox(query, choose, () => paint());
+  const scaled = () => log.show([...figures.values()]);
   const reset = el("button", { type: "button", hidden: !query.x, onclick: () => zoom(null) }, "all steps");
   const workers = el("span");
-  controls.append(el("h2", {}, "Numbers"), search, axis, el("label", {}, "smoothing ", smooth), el("label", {}, log, " log"), workers, reset);
+  controls.append(el("h2", {}, "Numbers"), search, axis, el("label", {}, "smoothing ", smooth), log.label, workers, reset);
 
   const range = () => parseRange(query.x) ?? [told?.first_step ?? 0, Math.max(1, told?.last_step ?? 1)];
   const pins = () => parseList(query.pins);
@@ -105,11 +105,12 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
       figure.figure.className = ["lines", ...(shows(own) ? ["evidence", tone] : [])].join(" ").trim();
       const isAbout = (mark) => own.some((line) => line.group === "losses" || mark.view === line.group || mark.tensor === line.name);
       figure.draw(own, {
-        axis: told.axis, rounds: told.rounds, knots: told.knots, range: range(), smooth: Number(query.smooth) || 0, log: Boolean(query.log),
+        axis: told.axis, rounds: told.rounds, knots: told.knots, range: range(), smooth: Number(query.smooth) || 0, log: logOf(query), onscale: scaled,
         marks: told.marks.filter(isAbout), onrange: zoom,
         onclick: (x) => onstep(own[0].name, Math.round(x), told),
       });
     });
+    scaled();
     more.textContent = told.more ? `and ${told.more} more; filter to see them` : "";
   }
 

@@ -3,7 +3,7 @@
 import { address, choice, el, link } from "./dom.js";
 import { count, number, plural } from "./format.js";
 import { heatFigure } from "./heatmap.js";
-import { lineFigure } from "./lines.js";
+import { lineFigure, logOf } from "./lines.js";
 import { ask } from "./net.js";
 import { interpolate, keyOf, merged, sinceOf } from "./numbers.js";
 import { parseRange } from "./url.js";
@@ -35,7 +35,7 @@ export async function show({ content, query, signal, state, choose }) {
     paint();
     curve(true).catch(() => {}); // what is drawn stays
   };
-  const paint = () => series.draw([...lines.values()], { axis: told.axis, knots: told.knots, range: range(), log: Boolean(query.log), marks: told.marks, onclick: go, onrange: zoom });
+  const paint = () => series.draw([...lines.values()], { axis: told.axis, knots: told.knots, range: range(), log: logOf(query), marks: told.marks, onclick: go, onrange: zoom });
 
   const curve = async (whole = false) => {
     const within = parseRange(query.x);
