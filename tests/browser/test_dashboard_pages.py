@@ -21,6 +21,7 @@ from stepwatch.formats.findings import write_statuses
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.model.finding import Finding
+from stepwatch.model.steps import Mode
 from stepwatch.numerics.exponents import count_exponents
 from stepwatch.runtime.process import identity
 from stepwatch.store import open_store
@@ -228,6 +229,38 @@ class TestAccess:
             cells = "() => getComputedStyle(document.querySelector('tbody tr')).display"
             assert "grid" == visit.page.evaluate(cells)
             assert visit.overflow() <= 0
+
+
+    @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+    def test_no_last_value_is_cut_off(self, browser, tmp_path, size):
+        """However long the names of runs are that are compared."""
+        names = [f"{word}-of-a-training-with-a-long-name" for word in ("first", "second")]
+        for name in names:
+            make_run(tmp_path / name, steps=4)
+        query = "&".join(f"run={name}" for name in names)
+        beyond = (
+            "() => [...document.querySelectorAll('.lines .readout b')].filter(one =>"
+            " one.getBoundingClientRect().right"
+            " > one.closest('figure').getBoundingClientRect().right).length"
+        )
+        with served(tmp_path) as url:
+            with browser.visit(f"{url}#/compare?{query}", size=size) as visit:
+                visit.wait_for_charts(2)
+                assert 0 == visit.page.evaluate(beyond)
+                assert 4 <= visit.page.locator(".lines .readout b").count()
+                assert visit.overflow() <= 0
+
+    def test_a_second_evaluation_is_explained(self, browser, tmp_path):
+        """What EVAL 2 is stands beneath the figures that have one, and no others."""
+        writer = begin(tmp_path / "run")
+        steps = [*["TRAIN", "TRAIN", "EVAL"] * 3, "TRAIN", "TRAIN", "EVAL", "EVAL"]
+        for step, mode in enumerate(steps):
+            writer.write(make_record(step, {"loss/mse": np.float32(1)}, mode=Mode(mode)))
+        writer.close(End("finished", time.time_ns(), len(steps)))
+        with served(tmp_path) as url, browser.visit(f"{url}#/run?run=run") as visit:
+            visit.wait_for_charts(2)
+            said = visit.page.locator('figure:has(.about:visible:has-text("EVAL 2: a second"))')
+            assert ["loss/mse"] == [one.get_attribute("aria-label") for one in said.all()]
 
 
 class TestAway:

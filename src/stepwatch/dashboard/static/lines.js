@@ -59,6 +59,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
   /** @type {Look} */ let look = { axis: "step", knots: {}, range: [0, 1] };
   /** @type {import("./numbers.js").Mark[]} */ let found = [];
   let drawn = "";
+  let tallest = 0;
   let own = /** @type {boolean|null} */ (null);
 
   if (onpin) tools.append(tool(pinned ? "★" : "☆", pinned ? `unpin ${title}` : `pin ${title} to the top`, onpin, Boolean(pinned)));
@@ -75,7 +76,8 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
   );
   plot.setAttribute("role", "img");
   const legend = el("ol", { className: "marks" });
-  figure.append(legend);
+  const several = el("p", { className: "about", hidden: true }, "EVAL 2: a second evaluation with no training since the first, as over other data");
+  figure.append(legend, several);
   const sizes = new ResizeObserver(() => chart?.setSize({ width: plot.clientWidth, height: plotHeight() }));
   sizes.observe(plot);
   const plotHeight = () => (document.fullscreenElement === figure ? window.innerHeight - 110 - legend.offsetHeight : height);
@@ -113,13 +115,14 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       const found = step === null ? line.x.length - 1 : nearest(line.x, step);
       const value = found < 0 ? null : step === null && line.last !== undefined ? line.last : line.y[found];
       const isUnfit = found >= 0 && value === null;
-      const chip = el("span", { className: "chip" }, el("i", {}), nameOf(line), " ", el("b", {}, isUnfit ? "not finite" : line.told?.(found) ?? written(value)));
+      const chip = el("span", { className: "chip" }, el("i", {}), el("span", {}, nameOf(line)), " ", el("b", {}, isUnfit ? "not finite" : line.told?.(found) ?? written(value)));
       chip.firstChild.style.background = colorOf(at);
       if (step === null && line.at !== null && line.at !== undefined) chip.append(` at step ${count(line.at)}`);
       return chip;
     });
     const where = step === null ? "last" : look.axis === "step" ? `${look.rounds ? "round" : "step"} ${Math.round(step)}` : `${axisLabel(look.axis)} ${number(toAxis(step))}`;
     about.replaceChildren(el("span", { className: "where" }, where), ...chips);
+    if (about.offsetHeight > tallest) about.style.minHeight = `${tallest = about.offsetHeight}px`; // nothing jumps under the pointer
   }
 
   function table() {
@@ -264,6 +267,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
     }
     const what = JSON.stringify([lines.map((line) => [line.name, line.mode, line.worker, line.x.length < 200]), isLog(), look.axis, Boolean(look.smooth), ink().paper]);
     found = conditions(look.marks ?? [], look.range);
+    several.hidden = lines.every((line) => line.mode === modeOf(line));
     legend.replaceChildren(...found.map((mark) => el("li", { className: mark.severity }, named(mark))));
     const columns = table();
     if (chart && what === drawn) {
