@@ -230,7 +230,6 @@ class TestAccess:
             assert "grid" == visit.page.evaluate(cells)
             assert visit.overflow() <= 0
 
-
     @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
     def test_no_last_value_is_cut_off(self, browser, tmp_path, size):
         """However long the names of runs are that are compared."""
@@ -243,12 +242,14 @@ class TestAccess:
             " one.getBoundingClientRect().right"
             " > one.closest('figure').getBoundingClientRect().right).length"
         )
-        with served(tmp_path) as url:
-            with browser.visit(f"{url}#/compare?{query}", size=size) as visit:
-                visit.wait_for_charts(2)
-                assert 0 == visit.page.evaluate(beyond)
-                assert 4 <= visit.page.locator(".lines .readout b").count()
-                assert visit.overflow() <= 0
+        with (
+            served(tmp_path) as url,
+            browser.visit(f"{url}#/compare?{query}", size=size) as visit,
+        ):
+            visit.wait_for_charts(2)
+            assert 0 == visit.page.evaluate(beyond)
+            assert 4 <= visit.page.locator(".lines .readout b").count()
+            assert visit.overflow() <= 0
 
     def test_a_second_evaluation_is_explained(self, browser, tmp_path):
         """What EVAL 2 is stands beneath the figures that have one, and no others."""

@@ -110,10 +110,28 @@ def test_everything_is_drawn_and_nothing_is_fetched(browser, screenshot, page, s
         assert ground == visit.color()
         figures = visit.page.locator("figure svg")
         assert count == figures.count()
-        for figure in figures.all():
+        for figure in visit.page.locator("figure .plot").all():
             box = figure.bounding_box()
             assert 240 < box["width"] <= size[0]
             assert box["height"] > 60
+
+
+def test_figures_and_tables_can_be_read_on_a_phone(browser, page):
+    """Their text keeps its size; what is wider than the window is moved within its box."""
+    _, path, _ = page
+    sizes = (
+        "() => [...document.querySelectorAll('.plot svg text')]"
+        ".map(one => one.getBoundingClientRect().height)"
+    )
+    cut = (
+        "() => [...document.querySelectorAll('.plot, table')]"
+        ".map(one => one.closest('.plot, .wide'))"
+        ".filter(one => one.scrollWidth > one.clientWidth"
+        " && getComputedStyle(one).overflowX !== 'auto').length"
+    )
+    with browser.visit(path, size=PHONE) as visit:
+        assert 9 <= min(visit.page.evaluate(sizes))
+        assert 0 == visit.page.evaluate(cut)
 
 
 class TestWhatReadersDo:

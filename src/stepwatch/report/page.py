@@ -84,11 +84,24 @@ td { overflow-wrap: anywhere; }
   background: color-mix(in srgb, var(--tone) 14%, transparent); }
 .tensor { font: 12.5px/1.6 var(--mono); overflow-wrap: anywhere; color: var(--muted); }
 .more { padding: 10px 20px 14px; color: var(--muted); }
-@media (max-width: 640px) { main { padding: 20px 12px 40px; } }
+/* Where there is no room a figure keeps a size at which it can be read, and is moved sideways. */
+.plot { overflow-x: auto; }
+@media screen and (max-width: 640px) {
+  main { padding: 20px 12px 40px; }
+  th, td { padding: 8px; }
+  .plot, .wide { /* a shade at the edge behind which there is more */
+    --shade: color-mix(in srgb, var(--text) 22%, transparent), transparent;
+    background:
+      linear-gradient(to right, var(--paper) 40%, transparent) left / 30px 100% no-repeat local,
+      linear-gradient(to left, var(--paper) 40%, transparent) right / 30px 100% no-repeat local,
+      linear-gradient(to right, var(--shade)) left / 12px 100% no-repeat scroll,
+      linear-gradient(to left, var(--shade)) right / 12px 100% no-repeat scroll; }
+  .plot svg { min-width: 820px; } .plot.narrow svg { min-width: 440px; }
+}
 @media print {
   main { max-width: none; padding: 0; }
   figure, tr, .cause { break-inside: avoid; } h2, h3, h4 { break-after: avoid; }
-  nav { display: none; } .wide { overflow: visible; }
+  nav { display: none; } .wide, .plot { overflow: visible; }
   body { background: none; font-size: 11pt;
     print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
@@ -203,7 +216,10 @@ def _drawn(chart: Chart) -> str:
         if text
     )
     caption = f"<figcaption>{head}</figcaption>" if head else ""
-    return f"<figure>{caption}{svg(figure, width=_NARROW if chart.narrow else _WIDE)}</figure>"
+    kind, width = ("plot narrow", _NARROW) if chart.narrow else ("plot", _WIDE)
+    named = f'tabindex="0" role="region" aria-label="{escape(unescape(title.text or "figure"))}"'
+    drawn = svg(figure, width=width)
+    return f'<figure>{caption}<div class="{kind}" {named}>{drawn}</div></figure>'
 
 
 def _header(report: Report) -> str:
@@ -325,7 +341,7 @@ def _table(table: Table) -> str:
     title = f"<h4>{escape(table.title)}</h4>" if table.title else ""
     left = len(table.rows) - MOST_ROWS
     more = f'<p class="more">and {left:,} more</p>' if left > 0 else ""
-    return f"""<div class="card listing">{title}<div class="wide"><table>
+    return f"""<div class="card listing">{title}<div class="wide" tabindex="0"><table>
 {f"<thead><tr>{head}</tr></thead>" if any(table.columns) else ""}
 <tbody>
 {rows}
