@@ -481,6 +481,18 @@ class TestHands:
             assert red != beside
             assert [] == visit.errors
 
+    def test_layers_that_do_not_show_what_was_found_say_so(self, browser, tmp_path):
+        """As beneath the line of a loss; not once the whole run is shown."""
+        make_run(tmp_path / "run", steps=200)
+        found = Finding("loss_spike", 100, "loss/mse_loss", "9 is far above 1", "TRAIN")
+        judge(open_store(tmp_path / "run"), [found])
+        with served(tmp_path) as url, browser.visit(f"{url}#/run?run=run") as visit:
+            page = visit.page
+            page.get_by_text("what was found is not in these layers").wait_for()
+            page.get_by_role("button", name="the whole run").click()
+            page.get_by_text("measured at 200 of 200 steps").wait_for()
+            assert not page.get_by_text("what was found is not in these layers").is_visible()
+
     def test_the_crosshair_is_in_every_figure(self, browser, address):
         """Each says its own value at the step under the pointer of another."""
         with browser.visit(f"{address}#/run?run=healthy") as visit:
