@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -118,6 +119,13 @@ class TestCauses:
 
         said = "Cause: first value that is not finite, since step 50 (noticed at step 60)"
         assert said == cause.title
+
+    def test_what_would_confirm_a_cause_can_be_copied(self, faulty):
+        """The words stand before the command, not in it."""
+        page = report_page(report(faulty))
+
+        assert "<pre>stepwatch show " in page or "<pre>stepwatch replay " in page
+        assert not re.search("<pre>(?!stepwatch )", page)
 
     def test_the_answer_is_the_first_cause(self, faulty):
         """The worst one, and where; its severity is the colour of the page."""

@@ -315,9 +315,18 @@ def _cause(cause: Cause) -> str:
 <span class="where">{escape(finding.where())} · {escape(finding.rule)}</span></p>
 {message}{tensor}{remedy}
 {f'<ul class="lines">{lines}</ul>' if lines else ""}
-{f'<p class="where">to confirm</p><pre>{escape(cause.confirm)}</pre>' if cause.confirm else ""}
+{_confirm(cause.confirm)}
 </article>
 """
+
+
+def _confirm(line: str) -> str:
+    """Return what would confirm a cause: words, and a command that can be copied."""
+    words, colon, command = line.partition(": stepwatch ")
+    if not colon and line.startswith("stepwatch "):
+        words, colon, command = "", "stepwatch ", line.removeprefix("stepwatch ")
+    said = f'<p class="where">to confirm{f": {escape(words)}" if words else ""}</p>'
+    return (said if line else "") + (f"<pre>stepwatch {escape(command)}</pre>" if colon else "")
 
 
 def _table(table: Table) -> str:
