@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..numerics.measures import Floats
-from .observations import LEAST_COMPARED, MOST_COMPARED, MOST_COMPARED_ELEMENTS
 
+#: Of so many samples predictions are compared, and so many elements of each; of fewer they are not.
+MOST_COMPARED, MOST_COMPARED_ELEMENTS, LEAST_COMPARED = 64, 256, 8
 #: A cross-entropy over classes that takes probabilities, and no logits.
 OF_PROBABILITIES = "cross_entropy_of_probabilities"
 CROSS_ENTROPY = "cross_entropy"

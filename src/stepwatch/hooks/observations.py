@@ -32,8 +32,6 @@ from ..numerics.statistics import COUNT, Row
 OURS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 #: Of the samples of a step at most so many are digested, and of each so many elements.
 MOST_SAMPLES, MOST_SAMPLE_ELEMENTS = 256, 4096
-#: Of so many samples predictions are compared, and so many elements of each; of fewer they are not.
-MOST_COMPARED, MOST_COMPARED_ELEMENTS, LEAST_COMPARED = 64, 256, 8
 #: Inputs that are equal for many samples: they tell nothing of which one it is.
 NO_DATA = re.compile(r"mask|label|target|position|type|length", re.IGNORECASE)
 #: What the elements of a summary of dependence are; -1 for what is not known. Shares are of squared

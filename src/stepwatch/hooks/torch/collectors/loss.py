@@ -11,7 +11,7 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
-from ...observations import LEAST_COMPARED, MOST_COMPARED, MOST_COMPARED_ELEMENTS
+from ...losses import LEAST_COMPARED, MOST_COMPARED, MOST_COMPARED_ELEMENTS
 from ..device import PackedBits
 from ..events import LossCall
 from ..internals import in_transform, isolated_compute
