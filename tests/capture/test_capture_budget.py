@@ -234,7 +234,7 @@ class TestThinning:
             if step >= 105:
                 training.train(1, plain_ms=1, full_ms=10)
 
-        assert (16 if is_full else 0) == len(full)
+        assert (32 if is_full else 0) == len(full)
 
     def test_as_a_loss_is_not_finite_the_steps_after_it_are_observed_in_full(self, monkeypatch):
         training = Training(monkeypatch)

@@ -37,7 +37,7 @@ _TENTH = 10
 # before each time that follows, so that it settles, and the most from then on.
 _MEASURED, _CHECKED, _MOST_MEASURED = 8, 2, 256
 # So many steps are observed in full once a loss, of which each counts so much in the mean, rises.
-_RISING_STEPS, _RISING_WEIGHT = 16, 1 / 8
+_RISING_STEPS, _RISING_WEIGHT = 32, 1 / 8
 # What goes on being wrong is observed in full again after so many steps.
 _AGAIN = 1000
 # What is wrong now and then is so many times; and then in such a share of all steps.
