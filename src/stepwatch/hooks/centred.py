@@ -16,7 +16,6 @@ import numpy as np
 
 from ..model.record import TensorInfo
 from ..numerics.measures import Floats
-from ..runtime.imports import OnImport
 from .patching import PatchSet
 
 _FUNCTIONS = ("mean", "median", "sum", "std", "var", "min", "max")
@@ -46,7 +45,6 @@ class CentredWindows:
 
     def __init__(self) -> None:
         self._replaced = PatchSet()
-        self._awaited: list[OnImport] = []
         self._known: list[_Centred] = []
         self._found: dict[str, int] = {}
         self._told: set[str] = set()
@@ -58,13 +56,11 @@ class CentredWindows:
             "torch": self._watch_torch,  # it imports torch.utils.data itself
             "keras": self._watch_keras,
         }
-        self._awaited = [OnImport(name, ours) for name, ours in watched.items()]
+        for name, ours in watched.items():
+            self._replaced.when_imported(name, ours)
 
     def end(self) -> None:
         """Watch nothing any more."""
-        for one in self._awaited:
-            one.remove()
-        self._awaited = []
         self._replaced.remove()
 
     def found(self) -> Iterator[tuple[TensorInfo, Any]]:

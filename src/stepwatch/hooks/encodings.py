@@ -23,7 +23,6 @@ import numpy as np
 
 from ..model.record import TensorInfo
 from ..numerics.measures import Floats
-from ..runtime.imports import OnImport
 from .patching import PatchSet
 from .script import is_script
 
@@ -211,7 +210,6 @@ class Encodings:
 
     def __init__(self) -> None:
         self._replaced = PatchSet()
-        self._awaited: list[OnImport] = []
         # By what a column is called; ``None`` for those of which there were too many.
         self._known: dict[str, list[Encoding] | None] = {}
         self._places: dict[tuple[str, int], int] = {}
@@ -227,13 +225,11 @@ class Encodings:
             "sklearn.preprocessing._encoders": self._watch_columns,
             "sklearn.preprocessing._data": self._watch_scalers,
         }
-        self._awaited = [OnImport(name, partial(_quietly, ours)) for name, ours in watched.items()]
+        for name, ours in watched.items():
+            self._replaced.when_imported(name, partial(_quietly, ours))
 
     def end(self) -> None:
         """Watch nothing any more."""
-        for one in self._awaited:
-            one.remove()
-        self._awaited = []
         self._replaced.remove()
 
     def found(self) -> Iterator[tuple[TensorInfo, Any]]:

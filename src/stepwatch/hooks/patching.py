@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from ..runtime.imports import OnImport
+
 Function = Callable[..., Any]
 
 
@@ -32,6 +34,11 @@ class PatchSet:
 
     def __init__(self) -> None:
         self._removals: list[Callable[[], None]] = []
+        self._awaited: list[OnImport] = []
+
+    def when_imported(self, package: str, put: Callable[[], None]) -> None:
+        """Have functions of a package replaced once it is imported, at once if it was."""
+        self._awaited.append(OnImport(package, put))
 
     def put(self, owner: Any, name: str, make: Callable[[Function], Function]) -> None:
         """Replace a function.
@@ -65,7 +72,12 @@ class PatchSet:
         self._removals.append(removal)
 
     def remove(self) -> None:
-        """Put back what nobody else has replaced since; do nothing any more in the others."""
+        """Put back what nobody else has replaced since; do nothing any more in the others.
+
+        No import is awaited any more.
+        """
+        while self._awaited:
+            self._awaited.pop().remove()
         while self._removals:
             self._removals.pop()()
 

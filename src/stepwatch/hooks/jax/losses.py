@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 import jax
 
-from ...runtime.imports import OnImport
 from ..losses import BINARY_LOGITS, CROSS_ENTROPY, LossCall, of_classes
 from ..patching import PatchSet
 from .modules import leaves
@@ -54,16 +53,13 @@ class LossFunctions:
     def __init__(self, current: Callable[[], LossListener | None]) -> None:
         self._current = current
         self._replaced = PatchSet()
-        self._import: OnImport | None = None
 
     def wrap(self) -> None:
         """Wrap them once optax is imported; it calls its own by another module."""
-        self._import = OnImport("optax", self._wrap)
+        self._replaced.when_imported("optax", self._wrap)
 
     def remove(self) -> None:
         """Put back, but for what somebody else has replaced since."""
-        if self._import is not None:
-            self._import.remove()
         self._replaced.remove()
 
     def _wrap(self) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
-from ...runtime.imports import OnImport
 from ..patching import PatchSet
 
 Function = Callable[..., Any]
@@ -35,16 +34,13 @@ class Schedules:
     def __init__(self, current: Callable[[], ScheduleListener | None]) -> None:
         self._current = current
         self._replaced = PatchSet()
-        self._import: OnImport | None = None
 
     def wrap(self) -> None:
         """Wrap those of transformations that are made from now on, once optax is imported."""
-        self._import = OnImport("optax", self._wrap)
+        self._replaced.when_imported("optax", self._wrap)
 
     def remove(self) -> None:
         """Put back, but for what somebody else has replaced since."""
-        if self._import is not None:
-            self._import.remove()
         self._replaced.remove()
 
     def _wrap(self) -> None:
