@@ -92,6 +92,14 @@ class LossCall:
         """The loss function, whatever it takes: a cross-entropy is one of probabilities, too."""
         return CROSS_ENTROPY if self.function == OF_PROBABILITIES else self.function
 
+    @property
+    def given(self) -> tuple[tuple[str, str, Any, Arrangement], ...]:
+        """What it was given: how it is named, its collection, the value, and how it is arranged."""
+        return (
+            ("prediction", "predictions", self.prediction, self.arranged),
+            ("label", "labels", self.label, self.label_arranged),
+        )
+
 
 Array = npt.NDArray[np.generic]
 

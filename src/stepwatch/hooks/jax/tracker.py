@@ -480,10 +480,7 @@ class Tracker:
 
     def _compares(self, collector: Collector, call: LossCall) -> None:
         """Observe what a loss compares; of a function with several nobody knows which counts."""
-        for what, kind, value, arranged in (
-            ("prediction", "predictions", call.prediction, call.arranged),
-            ("label", "labels", call.label, call.label_arranged),
-        ):
+        for what, kind, value, arranged in call.given:
             array = jax.numpy.asarray(value)
             if kind == "labels":
                 collector.labels.append(array)

@@ -530,10 +530,7 @@ class BatchTracker:
         """Note what a loss of this name was computed of."""
         if self._step_trace is not None:
             self._step_trace.facts.calls[name] = replace(call, prediction=None, label=None)
-        for what, kind, value, arranged in (
-            ("prediction", "predictions", call.prediction, call.arranged),
-            ("label", "labels", call.label, call.label_arranged),
-        ):
+        for what, kind, value, arranged in call.given:
             for path, tensor in tensors_in(value):
                 self._note(f"{what}/{name}{path}", kind, tensor, call.function, arranged)
 

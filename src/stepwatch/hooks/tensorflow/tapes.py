@@ -319,10 +319,7 @@ class Tapes:
         if len(own) == 1 and len(targets) == 1:
             name = targets[0].name.removeprefix("loss/")
             facts.calls[name] = replace(own[0], prediction=None, label=None)
-            for what, kind, value, arranged in (
-                ("prediction", "predictions", own[0].prediction, own[0].arranged),
-                ("label", "labels", own[0].label, own[0].label_arranged),
-            ):
+            for what, kind, value, arranged in own[0].given:
                 for path, tensor in tensors_in(value):
                     yield TensorRef(
                         f"{what}/{name}{path}",
