@@ -267,7 +267,7 @@ class TestChanceHeldOut:
     def test_it_is_told_at_the_end(self):
         assert ["held_out"] == self.found(train=0.4, evaluated=0.8, confusion=self.BY_CHANCE)
 
-    def test_classes_of_other_numbers_are_told_after_one_evaluation(self):
+    def test_renumbered_classes_are_found_after_one_evaluation(self):
         """Nearly all of each is taken for another one."""
         turned = {"train": 0.2, "evaluated": 3.0, "confusion": [[1, 15], [16, 0]], "rounds": 2}
         (found,) = self.findings(**turned)
@@ -355,13 +355,13 @@ class TestSmallEdge:
             found += watch.evaluate(full_step(kinds, at))
         return [one.condition for one in found]
 
-    def test_many_labels_by_chance_are_told(self):
+    def test_chance_level_on_many_labels_is_found(self):
         assert ["guessing"] == self.found()
 
     def test_few_labels_do_not_exclude_an_edge(self):
         assert [] == self.found(labels=64)
 
-    def test_whoever_went_through_the_data_often_is_told_by_few(self):
+    def test_few_labels_are_enough_after_several_epochs(self):
         assert ["guessing"] == self.found(labels=64, epochs=8)
 
     @pytest.mark.parametrize("epochs", [0, 8])
