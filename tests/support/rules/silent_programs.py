@@ -398,7 +398,7 @@ SILENT = [
     Scenario(_CHANCE, partial(classifier, steps=80, shuffled=True), True),
     Scenario(_CHANCE, partial(classifier, steps=80), False),
     Scenario(_CHANCE, partial(classifier, _maximized, steps=80), True),
-    Scenario(_CHANCE, partial(binary, lr=1e-5), True),
+    Scenario(_CHANCE, partial(binary, lr=1e-5, steps=200), True),
     Scenario(_CHANCE, binary, False),
     Scenario(_CHANCE, partial(binary, lr=1e-5, half=True), False),
     Scenario(_CHANCE, partial(regression, lr=1e-5, steps=120), True),
