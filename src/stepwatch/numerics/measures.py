@@ -126,16 +126,16 @@ def magnitude(rows: Floats) -> Floats:
 
 
 def zero_percent(rows: Floats) -> Floats:
-    """Return the percentage of zeros among the finite elements.
+    """Return the percentage of zeros among all elements.
 
     Args:
         rows: Statistics, shape ``[tensors, NUM_FIELDS]``.
 
     Returns:
-        Shape ``[tensors]``, float64, 0 to 100; nan where no element is finite.
+        Shape ``[tensors]``, float64, 0 to 100; nan where there is no element.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        result: Floats = 100.0 * rows[:, ZEROS] / (rows[:, COUNT] - non_finite(rows))
+        result: Floats = 100.0 * rows[:, ZEROS] / rows[:, COUNT]
     return result
 
 

@@ -15,7 +15,7 @@ from ..judge.rule import EvidenceView, Findings, Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
-from ..numerics.measures import Floats, listed, number, zero_percent
+from ..numerics.measures import Floats, listed, non_finite, number, zero_percent
 from ..numerics.statistics import COUNT
 from .circumstances import WeightHistory
 from .shared import TensorRule, in_a_row, out_of_range
@@ -104,7 +104,7 @@ class AllZero(TensorRule):
     def _is_zero(self, step: StepView, group: TensorGroup) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return the percentage of zeros of each tensor, and for which it is too much."""
         percent = self._percent(group)
-        zero = percent >= self.threshold  # false for nan: empty, or nothing of it is finite
+        zero = percent >= self.threshold  # false for nan: empty
         if self.skip_initial and step.number == 0:
             zero &= ~group.record.layout.matching(STARTS_AT_ZERO)[group.rows]
         return percent, zero
@@ -112,7 +112,8 @@ class AllZero(TensorRule):
     def _percent(self, group: TensorGroup) -> Floats:
         percent = zero_percent(group.record.statistics[group.rows])
         if self.atol:
-            percent[group.quantity("abs_max") <= self.atol] = 100.0
+            rows = group.record.statistics[group.rows]
+            percent[(group.quantity("abs_max") <= self.atol) & (non_finite(rows) == 0)] = 100.0
         return percent
 
     def _finding(self, step: StepView, group: TensorGroup, share: float, leader: str) -> Finding:
