@@ -75,21 +75,27 @@ class TestShow:
         assert (2, "", 1) == (status, out, len(err.splitlines()))
         assert "did you mean gradient/0.weight" in err
 
-    def test_the_step_of_a_finding_is_shown_with_its_value(self, verb, tmp_path):
-        """Whichever rows are left out; an infinite value is infinite, not nan."""
+    @pytest.mark.parametrize("value", [np.inf, np.nan])
+    def test_the_step_of_a_finding_is_shown_with_its_value(self, value, verb, tmp_path):
+        """Whichever rows are left out; an infinite value is infinite and nan is nan, never 0."""
         store = open_store(tmp_path / "run")
         start_run(store, Manifest("made", 0))
         writer = NativeWriter(store, "worker_0")
         for step in range(101):
-            norm = np.inf if step == 71 else 1.0
+            norm = value if step == 71 else 1.0
             writer.write(make_record(step, {"optimizer/max_norm": np.float64(norm)}))
         writer.close(End("finished", 1, 101))
         finding = Finding("exploding_tensor", 71, "optimizer/max_norm", "infinite")
         write_findings(store, "worker_0", [finding.to_json()])
         _, out, _ = verb("show", tmp_path / "run", "--tensor", "optimizer/max_norm")
-        (row,) = [line.split() for line in out.splitlines() if line.split()[:1] == ["71"]]
+        heads, row = [
+            line.split() for line in out.splitlines() if line.split()[:1] in (["step"], ["71"])
+        ]
+        shown = dict(zip(heads, row, strict=True))
 
-        assert ["71", "TRAIN", "inf"] == row[:3]
+        assert ["TRAIN", *[str(value)] * 5] == [
+            shown[what] for what in ("mode", "mean", "abs_mean", "l2", "min", "max")
+        ]
 
     def test_json_is_one_document(self, verb, spoiled):
         """With series where tensors were asked for."""

@@ -230,13 +230,16 @@ def _show_tensor(trial: Trial, name: str, statistic: str, findings: list[Finding
 
 
 def _written(series: Series, what: str) -> npt.NDArray[np.float64]:
-    """Return a statistic; of steps at which all is infinite, that infinity.
+    """Return a statistic; nan of steps at which all is, and infinity where all is infinite.
 
     Statistics are of the finite elements, which says nothing where there are none.
     """
     values = series[what]
-    above, below = series["posinf"] > 0, series["neginf"] > 0
-    known = (series["finite"] == 0) & (series["nan"] == 0) & (above | below)
+    above, below, is_nan = series["posinf"] > 0, series["neginf"] > 0, series["nan"] > 0
+    nothing = series["finite"] == 0
+    known = nothing & ~is_nan & (above | below)
+    if what == "l2":
+        values = np.where(nothing & is_nan, np.nan, values)
     if what in ("abs_mean", "l2"):
         return np.where(known, np.inf, values)
     if what == "min":
