@@ -373,6 +373,33 @@ class TestSmallEdge:
         assert [] == self.found(losses=losses, epochs=epochs)
 
 
+class TestWeakSignal:
+    """A mean square near the variance of its targets, of which few steps are known in full."""
+
+    def found(self, explained):
+        """Return the conditions found where a model explains this share of the variance."""
+        watch, rng, found = Watch(["chance_level:num_steps=100"]), np.random.default_rng(3), []
+        for at in range(600):
+            known, noise = rng.normal(size=(2, 32, 1))
+            targets = explained**0.5 * known + (1 - explained) ** 0.5 * noise
+            error = float(np.mean((targets - explained**0.5 * known) ** 2))
+            kinds = {"losses": {"loss/mse_loss": np.float32(error)}}
+            if at < 10 or at % 50 == 0:
+                kinds |= {
+                    "predictions": {"prediction/mse_loss": known.astype(np.float32)},
+                    "labels": {"label/mse_loss": targets.astype(np.float32)},
+                }
+            found += watch.evaluate(full_step(kinds, at))
+        return {one.condition for one in found}
+
+    def test_what_predicts_the_mean_is_found(self):
+        assert {"guessing"} == self.found(0.0)
+
+    def test_a_small_share_that_is_explained_is_no_guess(self):
+        """Though few targets tell their variance to some hundredths only."""
+        assert set() == self.found(0.08)
+
+
 class TestMeanHeldOut:
     """A regression that is worse than the mean of its targets where it is evaluated."""
 

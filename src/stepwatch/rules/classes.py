@@ -180,6 +180,8 @@ class _Window:
         self.losses: deque[float] = deque(maxlen=size)
         #: Number, sum and sum of squares of the targets of each step.
         self.moments: deque[Floats] = deque(maxlen=size)
+        #: The loss of each of these steps.
+        self.paired: deque[float] = deque(maxlen=size)
         #: Counts of the steps at which they were saved.
         self.confusions: deque[Floats] = deque(maxlen=max(1, size // 10))
         self.count = 0
@@ -208,6 +210,19 @@ class _Window:
         self.confusions.append(confusion)
         if 2 * self.count >= (self.losses.maxlen or 1):
             self.trained = _all_counts([self.trained, confusion])
+
+    def share_of_variance(self) -> float:
+        """Return the mean squared error, as a share of the variance of the targets.
+
+        Both are of the same samples, those of the later half of the steps whose targets are known:
+        that few of them tell the variance of all to some hundredths only does not matter.
+        """
+        later = len(self.moments) // 2
+        moments = np.array(self.moments)[later:]
+        count, total, squares = moments.sum(axis=0)
+        error = moments[:, 0] @ np.array(self.paired)[later:] / count
+        variance = squares / count - (total / count) ** 2
+        return float(error / variance) if variance > 0 else math.inf
 
     def learns(self, chance: float, variance: float) -> bool:
         """Return whether the losses still fall, or are below those of guessing.
@@ -522,6 +537,7 @@ class ChanceLevel(Rule):
         label = of_same_loss(step, loss, "label")
         if label is not None:
             window.moments.append(label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]])
+            window.paired.append(value)
         confusion = loss.record.raw.get(f"confusion/{loss.name.partition('/')[2]}")
         if confusion is not None:
             window.count_guesses(np.asarray(confusion, np.float64))
@@ -575,7 +591,7 @@ class ChanceLevel(Rule):
         if not self._rests(window):
             return False
         if loss.info.function == "mse_loss":
-            return not _are_ends(window.moments)
+            return not _are_ends(window.moments) and window.share_of_variance() >= 1 - self.margin
         counted = _all_counts(window.confusions).sum(1) if window.confusions else np.zeros(0)
         if counted.any() and window.learns(entropy(counted), entropy_variance(counted)):
             return False
