@@ -93,9 +93,16 @@ def agreement_z(confusion: Floats) -> float:
     total = confusion.sum()
     if not total:
         return math.nan
-    expected = float((confusion.sum(0) * confusion.sum(1)).sum() / total**2)
+    agreeing, expected = _agreement(confusion)
     spread = math.sqrt(total * expected * (1 - expected)) if 0 < expected < 1 else math.inf
-    return float((np.trace(confusion) - total * expected) / spread)
+    return float(total * (agreeing - expected) / spread)
+
+
+def _agreement(confusion: Floats) -> tuple[float, float]:
+    """Return the share of guesses that are right, and that expected by chance from the margins."""
+    total = confusion.sum()
+    expected = (confusion.sum(0) * confusion.sum(1)).sum() / total**2
+    return float(np.trace(confusion) / total), float(expected)
 
 
 def entropy_variance(counts: Floats) -> float:
@@ -120,13 +127,12 @@ def edge_bound(confusion: Floats, num_labels: float) -> float:
         Cohen's kappa, at least 0, and ``TELLING`` of its standard errors; infinity where nothing
         is known.
     """
-    total = confusion.sum()
-    expected = float((confusion.sum(0) * confusion.sum(1)).sum() / total**2) if total else 1.0
+    agreeing, expected = _agreement(confusion) if confusion.sum() else (0.0, 1.0)
     if not num_labels or expected >= 1:
         return math.inf
-    kappa = (float(np.trace(confusion)) / total - expected) / (1 - expected)
+    kappa = (agreeing - expected) / (1 - expected)
     # Below 0 is chance, too: it does not make up for labels that are few.
-    return float(max(kappa, 0.0) + TELLING * math.sqrt(expected / (1 - expected) / num_labels))
+    return max(kappa, 0.0) + TELLING * math.sqrt(expected / (1 - expected) / num_labels)
 
 
 #: So large a share of a class is taken for one other, and so little of it for itself, where classes
