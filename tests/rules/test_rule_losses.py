@@ -9,6 +9,7 @@ import pytest
 
 from stepwatch.model.steps import Mode
 from stepwatch.rules import StepView, Watch
+from tests.support.rules.made_steps import full_step
 from tests.support.rules.rule_records import info, loss_steps, record, step_of
 
 nan, inf = math.nan, math.inf
@@ -189,6 +190,14 @@ class TestLossNotDecreasing:
         ]
         rule = "loss_not_decreasing:num_steps=64,plain_only=true"
         assert found == steps_at(run(rule, steps))
+
+    @pytest.mark.parametrize(("boosting", "found"), [("rf", []), ("gbdt", [10])])
+    def test_the_loss_of_a_forest_is_left_out(self, boosting, found):
+        """Its trees are averaged; other boosted models are judged."""
+        begins = {"hyperparameters": {"hyperparameters/boosting": np.array(boosting)}}
+        losses = {"losses": {"loss/L": np.float64(1)}}
+        steps = [full_step(losses | (begins if n == 0 else {}), n) for n in range(15)]
+        assert found == steps_at(run("loss_not_decreasing:plain_only=true", steps))
 
     def test_a_loss_that_was_negative_is_left_out(self):
         """A policy gradient's may do what it likes; and that is said."""

@@ -277,6 +277,7 @@ class Objectives:
         self._steps = (-1, 0.0)  # the last TRAIN step, and the updates until then
         self._sums: dict[str, float] = {}  # of the magnitudes of each loss in TRAIN
         self._apart: set[str] = set()  # losses that are not judged
+        self._is_forest = False  # the boosted model at hand
         #: Why losses were left out, or "".
         self.why = ""
 
@@ -285,6 +286,12 @@ class Objectives:
     ) -> dict[str, float]:
         """Return the losses of a step that can be judged by whether they fall."""
         apart, sums = self._apart, self._sums
+        boosting = step.tensor("hyperparameters/boosting")
+        if boosting is not None:
+            self._is_forest = boosting.value().item() == "rf"
+        if self._is_forest:
+            self.why = "the trees of a forest are averaged, so its loss need not fall"
+            return {}
         if num_models >= _MANY_MODELS:
             self.why = f"{num_models} models were trained one after the other"
             return {}
@@ -568,8 +575,9 @@ class LossNotDecreasing(Rule):
         "Judge no loss that may be right not to fall: that of a training in which several"
         " optimizers update in one step, as adversarial ones do, or a script updates two models in"
         " turn, or of six or more models one after"
-        " the other, as in meta-learning, one that was ever negative, one that is a tenth of"
-        " another or less, or a plateau below a tenth of the learning rate's peak.",
+        " the other, as in meta-learning, one of a random forest, one that was ever negative, one"
+        " that is a tenth of another or less, or a plateau below a tenth of the learning rate's"
+        " peak.",
     )
 
     def begin(self) -> None:
