@@ -283,9 +283,9 @@ class ChanceLevel(Rule):
     (``guessing``); and a cross-entropy or mean square above ``worse_ratio`` times
     it that has grown since the first steps (``worse``). And, of values of several elements such as
     images, predictions that differ from sample to sample by less than a tenth of what their targets
-    do, by standard deviations, on average over the last ``LOOKS`` full steps, and do not grow
-    (``same``): a decoder that gives the mean of the data. At the end, a cross-entropy that fell
-    below guessing in TRAIN and in none of ``ROUNDS`` or more evaluations, while the guesses in
+    do, by standard deviations, on average over the steps that the last ``LOOKS`` full ones span,
+    and do not grow (``same``): a decoder that gives the mean of the data. At the end, a
+    cross-entropy that fell below guessing in TRAIN and in none of ``ROUNDS`` or more evaluations, while the guesses in
     these agree with the labels no more often than by chance (``held_out``): what is learned is
     no rule that goes from inputs to labels. Likewise a mean square of one target a sample that
     fell below half of guessing in TRAIN, and in evaluations is above what the mean of the
@@ -335,7 +335,7 @@ class ChanceLevel(Rule):
         self._first = FirstValues(20)
         self._circumstances = Circumstances()
         self._weighted: set[str] = set()
-        self._spreads: Series[tuple[str, str], float] = Series(LOOKS)
+        self._spreads: Series[tuple[str, str], tuple[int, float]] = Series(LOOKS)
         self._held_out: dict[str, _HeldOut] = {}
         self._samples = FewSamples()
         self._can_evaluate = False
@@ -497,18 +497,23 @@ class ChanceLevel(Rule):
         for group in prefixed(step, "classes", "spread/"):
             for tensor in group:
                 name = tensor.name.removeprefix("spread/")
-                last = self._spreads.add((tensor.worker, name), tensor.scalar)
-                is_told = len(last) == LOOKS and step.mode_step >= self.num_steps
-                self._evaluated |= is_told
-                mean = float(np.mean(last))
+                key = (tensor.worker, name)
+                looks = self._spreads.add(key, (step.mode_step, tensor.scalar))
+                if len(looks) < LOOKS or step.mode_step < self.num_steps:
+                    continue
+                self._evaluated = True
+                at, last = np.array(looks).T
+                # Over the steps, which looks divide more coarsely as a training goes on.
+                between = (last[1:] + last[:-1]) / 2
+                mean = float(np.average(between, weights=np.diff(at)))
                 # What learns to tell samples apart does so more and more.
-                if is_told and mean < SAME and last[-1] <= STILL * min(last):
+                if mean < SAME and last[-1] <= STILL * last.min():
                     yield self.finding(
                         step,
                         tensor,
                         f"what is predicted for {name} is nearly the same for every sample: it"
                         f" differs by {number(100 * mean)}% of what the targets differ by,"
-                        f" on average over {LOOKS} looks up to step {step.train_step}",
+                        f" on average from step {int(at[0])} to step {step.train_step}",
                         value=mean,
                         threshold=SAME,
                         condition=f"same {name}",
