@@ -283,15 +283,16 @@ class ChanceLevel(Rule):
     (``guessing``); and a cross-entropy or mean square above ``worse_ratio`` times
     it that has grown since the first steps (``worse``). And, of values of several elements such as
     images, predictions that differ from sample to sample by less than a tenth of what their targets
-    do, by standard deviations, on average over the steps that the last ``LOOKS`` full ones span,
-    and do not grow (``same``): a decoder that gives the mean of the data. At the end, a
-    cross-entropy that fell below guessing in TRAIN and in none of ``ROUNDS`` or more evaluations, while the guesses in
-    these agree with the labels no more often than by chance (``held_out``): what is learned is
-    no rule that goes from inputs to labels. Likewise a mean square of one target a sample that
-    fell below half of guessing in TRAIN, and in evaluations is above what the mean of the
-    training's targets costs there: in ``ROUNDS``, or in the one after the last TRAIN step. Where
-    evaluations take nearly all of each class for one other, one to one, and training went below
-    half of guessing, the numbers of classes are others (``renumbered``).
+    do, by standard deviations, on average over the steps that the last ``LOOKS`` full ones
+    span, and do not grow (``same``): a decoder that gives the mean of the data. At the end, a
+    cross-entropy that fell below guessing in TRAIN and in none of ``ROUNDS`` or more
+    evaluations, while the guesses in these agree with the labels no more often than by chance
+    (``held_out``): what is learned is no rule that goes from inputs to labels. Likewise a mean
+    square of one target a sample that fell below half of guessing in TRAIN, and in evaluations
+    is above what the mean of the training's targets costs there: in ``ROUNDS``, or in the one
+    after the last TRAIN step. Where evaluations take nearly all of each class for one other,
+    one to one, and training went below half of guessing, the numbers of classes are others
+    (``renumbered``).
 
     Judged are steps with one such loss: two may play against each other. It gives no weights to
     classes or samples, and must have come to rest, within ``rest`` from the first half of the
