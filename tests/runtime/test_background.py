@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import signal
+import sys
 import threading
 import traceback
 import weakref
@@ -34,6 +36,17 @@ class TestWork:
         assert all(accepted)
         assert done == list(range(1000))
         assert report == BackgroundReport(1000, 0, 0, None, drained=True)
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="Linux schedules threads by policies")
+    def test_it_does_not_take_the_processor_from_who_computes(self):
+        """The thread waits for its turn when it wakes up; who submits goes on as it was."""
+        policies = []
+        background = Background(lambda _: policies.append(os.sched_getscheduler(0)))
+        background.submit(None)
+        background.close(SOON)
+
+        assert [os.SCHED_BATCH] == policies
+        assert os.SCHED_OTHER == os.sched_getscheduler(0)
 
     def test_an_item_is_let_go_when_done(self):
         """Between items the thread keeps no array alive, not even of one that failed."""

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from time import monotonic
@@ -211,6 +213,7 @@ class Background(Generic[T]):
             self._drained = self._drained and not given_up
 
     def _run(self) -> None:
+        _let_others_run_first()
         tick_at, last = monotonic() + self._tick_s, False
         while not last:
             entry = _wait_for(self._queue, tick_at - monotonic())
@@ -251,6 +254,18 @@ class Background(Generic[T]):
                 self._first_error = _without_locals(error)
             return False
         return True
+
+
+def _let_others_run_first() -> None:
+    """Have the system not stop another thread for this one when it wakes up, where it can.
+
+    On Linux a thread that wakes up may take the processor from one that computes, as that which
+    trains, for milliseconds. Scheduled as a batch (see sched(7)) it waits for its turn; its share
+    stays the same, so it is not kept long from giving back the interpreter lock.
+    """
+    if sys.platform == "linux" and os.sched_getscheduler(0) == os.SCHED_OTHER:
+        with suppress(OSError):  # as a sandbox may forbid it
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 def _wait_for(queue: SimpleQueue[T], timeout: float) -> T | None:
