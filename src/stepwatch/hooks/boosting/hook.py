@@ -143,12 +143,16 @@ class BoostingHook(Hook):
             if self._last is not None and one.trained is not None and one.trained.begins:
                 self.budget.observe_next_in_full("another model", FULL_STEPS)
             self._last = one
+            modes = {Mode.TRAIN, *(_mode(metric.trains) for metric in one.metrics)}
+            is_thin = all(map(self.recorder.thins_next, modes))
             for metric in one.metrics:
                 self._observe_metric(metric)
-            for name, value in zip(_NUMBERS, (one.number, *one.shape), strict=True):
-                self._observe_named("boosting", name, np.asarray(value, np.int64))
+            if not is_thin:
+                for name, value in zip(_NUMBERS, (one.number, *one.shape), strict=True):
+                    self._observe_named("boosting", name, np.asarray(value, np.int64))
             if one.trained is not None:
-                self._observe_trained(one.trained)
+                if not is_thin:
+                    self._observe_trained(one.trained)
                 self._observe_progress(one, one.trained)
             self.end_step(Mode.TRAIN)
             self.end_step(Mode.EVAL)
