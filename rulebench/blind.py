@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from stepwatch.formats.findings import read_findings
 from stepwatch.model.finding import Finding
@@ -131,24 +132,76 @@ _DIFFICULTIES = {
 }
 
 
+#: The frameworks of programs, by how their authors began to name them.
+_FRAMEWORKS = {
+    "Keras": ("keras", "tensorflow"),
+    "PyTorch, PyTorch Geometric": ("torch", "pyg"),
+    "Lightning": ("lightning",),
+    "Transformers, PEFT, TRL": ("transformers", "peft"),
+    "JAX": ("jax",),
+    "XGBoost, LightGBM, CatBoost": ("xgboost", "lightgbm", "catboost"),
+}
+
+
 def by_difficulty() -> list[str]:
     """Return the first looks by how hard each fault is to notice, in lines of Markdown."""
-    lines = [
+    return [
         "| to notice, says the author | faulty | detected | cause named |",
         "|---|---|---|---|",
+        *(
+            _row(title, [one for one in _faults() if str(one.answer.get("level")) in words])
+            for title, words in _DIFFICULTIES.items()
+        ),
     ]
-    for title, words in _DIFFICULTIES.items():
-        found = [
-            (program in look["detected"], program in look["named"])
-            for path in BATCHES.glob("*/first_look.json")
-            for look in [json.loads(path.read_text())]
-            for program, answer in json.loads(path.with_name("answers.json").read_text()).items()
-            if answer["faulty"] and str(answer.get("level")) in words
-        ]
-        detected, named = map(sum, zip(*found, strict=True))
-        shares = (f"{count} ({count / len(found):.0%})" for count in (detected, named))
-        lines.append(f"| {title} | {len(found)} | {' | '.join(shares)} |")
-    return lines
+
+
+def by_framework(last: int) -> list[str]:
+    """Return the first looks of the last batches by framework, in lines of Markdown.
+
+    Args:
+        last: How many batches.
+    """
+    newest = max(one.batch for one in _faults()) - last
+    return [
+        f"| the last {last} batches | faulty | detected | cause named |",
+        "|---|---|---|---|",
+        *(
+            _row(
+                title,
+                [
+                    one
+                    for one in _faults()
+                    if one.batch > newest and str(one.answer["framework"]).startswith(begins)
+                ],
+            )
+            for title, begins in _FRAMEWORKS.items()
+        ),
+    ]
+
+
+class _Fault(NamedTuple):
+    """A faulty program at its first look."""
+
+    batch: int
+    answer: dict[str, Any]
+    is_detected: bool
+    is_named: bool
+
+
+def _faults() -> Iterator[_Fault]:
+    for path in BATCHES.glob("*/first_look.json"):
+        look = json.loads(path.read_text())
+        number = int(path.parent.name.rpartition("_")[2])
+        for program, answer in json.loads(path.with_name("answers.json").read_text()).items():
+            if answer["faulty"]:
+                found = program in look["detected"], program in look["named"]
+                yield _Fault(number, answer, *found)
+
+
+def _row(title: str, faults: Sequence[_Fault]) -> str:
+    counts = (sum(one.is_detected for one in faults), sum(one.is_named for one in faults))
+    shares = (f"{count} ({count / len(faults):.0%})" for count in counts)
+    return f"| {title} | {len(faults)} | {' | '.join(shares)} |"
 
 
 def _of(names: Sequence[str], total: int) -> str:

@@ -223,6 +223,7 @@ class TestBlind:
 
         assert "\n".join(blind.first_looks()) in page
         assert "\n".join(blind.by_difficulty()) in page
+        assert "\n".join(blind.by_framework(last=5)) in page
 
 
 class TestRules:
