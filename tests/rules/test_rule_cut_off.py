@@ -169,6 +169,32 @@ class TestFrozenAsDrawn:
         assert "frozen_anew" in self.conditions(drawn, before=[self.SHAPE])
         assert "frozen_as_drawn" in self.conditions(drawn, before=[(24, 41)])
 
+    @pytest.mark.parametrize(
+        ("is_trained", "before", "severity"),
+        [(True, SHAPE, "info"), (False, SHAPE, "warning"), (True, (24, 41), "warning")],
+    )
+    def test_a_teacher_that_was_trained_before_needs_no_gradient(
+        self, is_trained, before, severity
+    ):
+        """It is a part of the model that distills it, and no gradient is taken by it."""
+        rng, watch, found = np.random.default_rng(2), Watch(["untrained_parameter"]), []
+        teacher = self.drawn(1 / math.sqrt(40))
+        if is_trained:
+            teacher = teacher + 0.05 * rng.normal(size=self.SHAPE)
+        first = rng.normal(size=before)
+        watch.evaluate(StepView([record([(info("w", "weights", first, trainable=True), first)])]))
+        for at in range(1, 14):
+            student = rng.normal(size=(40, 3))
+            tensors = [
+                (info("teacher/w", "weights", teacher, trainable=True), teacher),
+                (info("student/w", "weights", student, trainable=True), student),
+                (info("gradient/student/w", "gradients", student), student),
+            ]
+            found += watch.evaluate(StepView([record(tensors, step=at)]))
+        without = [one for one in found if one.condition.startswith("no_gradient")]
+
+        assert [severity] == [one.severity for one in without]
+
     @pytest.mark.parametrize("but", ["trained", "another limit", "copy"])
     def test_else_they_may_be_meant(self, but):
         """A copy is a target network, of which the trained one begins with the same."""

@@ -761,7 +761,9 @@ class UntrainedParameter(Rule):
                     continue
                 # What was never trained is no base to train a head on.
                 is_head = cause == "not_in_optimizer" and trains_head(group, members)
-                is_meant = is_head and not are_as_drawn(group, members)
+                # And what was trained as another model is a teacher of this one.
+                is_teacher = cause == "no_gradient" and self._has_trained(group, members)
+                is_meant = (is_head or is_teacher) and not are_as_drawn(group, members)
                 severity = "info" if is_meant else "warning"
                 held = _what_is_held(group) if cause == "nothing_trained" else ""
                 total = _total(names, members)
@@ -769,6 +771,13 @@ class UntrainedParameter(Rule):
             yield from self._drawn(step, group)
         yield from self._zero_grad(step)
         yield from self._without_loss(step)
+
+    def _has_trained(self, group: TensorGroup, members: Sequence[str]) -> bool:
+        """Return whether weights of these shapes were trained before, as those of another model."""
+        shapes = {info.name: info.shape for info in group.infos}
+        trained = self._trained.get(group.record.worker, {})
+        before = Counter(shape for name, shape in trained.items() if name not in shapes)
+        return Counter(shapes[name] for name in members) <= before
 
     def _without_loss(self, step: StepView) -> Findings:
         """Find trainings that return no loss; without one there may be nothing to train on yet."""
