@@ -253,6 +253,7 @@ TITLES: Mapping[str, str] = {
     "untrained_parameter:frozen_as_drawn": "frozen layers were never trained",
     "untrained_parameter:frozen_inside": "a block in the middle is frozen",
     "untrained_parameter:in_two_groups": "parameters in two groups of an optimizer",
+    "untrained_parameter:never_stepped": "an optimizer never steps",
     "untrained_parameter:no_gradient": "parameters get no gradient",
     "untrained_parameter:not_in_model": "optimizer holds parameters of no model",
     "untrained_parameter:not_in_optimizer": "parameters in no optimizer",

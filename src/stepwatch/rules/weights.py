@@ -22,6 +22,7 @@ from ..model.record import Layout, TensorInfo
 from ..numerics.measures import Floats, listed, number
 from ..numerics.statistics import COUNT, MAX, MIN, NAN, SUM, SUM_ABS, SUM_SQ, ZEROS
 from .shared import in_a_row, is_scalar, is_skipped, losses_of
+from .waiting import Waiting, WaitingOptimizers
 
 Mask = npt.NDArray[np.bool_]
 #: A loss that ends at this much of what it was first has hardly fallen.
@@ -675,6 +676,9 @@ def _why_without(step: StepView, group: TensorGroup, members: Sequence[str]) -> 
     return "no_gradient"
 
 
+_OBSERVED = "weights", "gradients", "optimizer"
+
+
 class UntrainedParameter(Rule):
     """Parameters that training leaves as they are, or trains wrongly, from the first step on.
 
@@ -689,11 +693,13 @@ class UntrainedParameter(Rule):
     trains, and so does what comes after it (``frozen_inside``). Of low-rank adapters also the
     matrix that begins at zero, if it stays so: because it is frozen while the other one trains
     (``adapter_frozen``), or gets a gradient of exact zeros (``adapter_zero``); or the last layer of
-    the model is frozen as it was initialized (``adapter_head``).
+    the model is frozen as it was initialized (``adapter_head``). And, at the end, an optimizer that
+    never stepped while another one did (``never_stepped``).
     """
 
     name = "untrained_parameter"
-    needs = ("weights", "gradients", "optimizer")
+    # Between full steps learning rates tell that training goes on.
+    needs = (*_OBSERVED, "learning_rates")
     training_only = True
     sign: ClassVar[Mapping[str, str]] = {
         "zero_grad": "stale",
@@ -728,8 +734,12 @@ class UntrainedParameter(Rule):
         self._as_drawn: dict[str, tuple[StepNumber, list[str], int]] = {}
         self._losses = Selection(("losses",), keep=is_scalar)
         self._fell: dict[str, tuple[list[float], deque[float]]] = {}
+        self._waiting = WaitingOptimizers()
 
     def check(self, step: StepView) -> Findings:
+        self._waiting.add(step)
+        if not any(one.layout.rows_of.keys() & _OBSERVED for one in step.records):
+            return
         self._steps += 1
         self._last_steps.append(step.at)
         for name, loss in losses_of(step, self._losses).items():
@@ -797,6 +807,33 @@ class UntrainedParameter(Rule):
         for worker, (onset, members, total) in self._as_drawn.items() if self._is_stuck() else ():
             at = self._last_steps[-1]
             yield self._finding(at, worker, "frozen_as_drawn", members, total, onset=onset)
+        # Until the end an optimizer may be meant to begin later.
+        for one in self._waiting.never_stepped(self.k):
+            yield self._never_stepped(one, self._waiting.last)
+
+    def _never_stepped(self, waiting: Waiting, last: StepNumber) -> Finding:
+        num_steps = last.train_step + 1 - waiting.onset.train_step
+        first, count = waiting.parameter, waiting.count
+        parameters = f"{count} {'parameter' if count == 1 else 'parameters'}"
+        names = f" ({first}{f' and {count - 1} more' if count > 1 else ''})" if first else ""
+        of_it = "computed, and set to zero by it" if waiting.is_zeroed else "computed"
+        return self.finding(
+            last,
+            first,
+            f"{waiting.optimizer} never stepped in {num_steps} TRAIN steps up to step"
+            f" {last.train_step}, while another optimizer did: gradients of {parameters} that it"
+            f" holds{names} are {of_it}, and what is trained with them stays as it was",
+            worker=waiting.worker,
+            mode="TRAIN",
+            severity="warning" if waiting.is_zeroed else "info",
+            value=float(count),
+            threshold=0.0,
+            onset=waiting.onset,
+            condition=f"never_stepped {waiting.what}",
+            remedy="call step() of this optimizer after the backward() of its loss; if it is not"
+            " meant to train them, freeze them with requires_grad_(False)",
+            evidence={"cause": "never_stepped", "optimizer": waiting.optimizer},
+        )
 
     def _since(self, streak: int) -> StepNumber:
         """Return the first of so many last steps."""

@@ -12,7 +12,7 @@ failure of ours into training:
 - ``before_optimizer``, ``after_closure``, ``after_optimizer`` (optimizer): around its step, and
   each time that its closure returned;
 - ``before_scaled_step`` (scaler), ``after_scaled_step`` (optimizer), which may have been skipped;
-- ``zero_grad`` (); ``scheduler_step`` (scheduler, is_new); ``loader_wait`` (seconds);
+- ``zero_grad`` (owner); ``scheduler_step`` (scheduler, is_new); ``loader_wait`` (seconds);
 - ``wrapped`` (wrapper): a ``DistributedDataParallel`` was made; ``reducer_prepared`` (reducer):
   it will average the gradients of the next backward pass;
 - ``all_reduced`` (tensor): the script asked for its sum, mean or the like over the processes;

@@ -330,7 +330,7 @@ def _zero_grad_wrapper(emit: Emit) -> Wrapper:
         def zero_grad(owner: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(owner, *args, **kwargs)
             if not torch.compiler.is_compiling():
-                emit()
+                emit(owner)
             return result
 
         return zero_grad

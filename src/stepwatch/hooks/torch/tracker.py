@@ -39,6 +39,7 @@ from .collectors.profiling import ProfileCollector
 from .collectors.setup import Setup
 from .collectors.sources import Sources
 from .collectors.supervision import Supervision
+from .collectors.waiting import WaitingOptimizers
 from .events import Detail, Events, HookGuard, LossCall, Subscriber
 from .graphs import Graphs
 from .internals import Loss, calling_loss, in_transform, loss_scale
@@ -180,6 +181,7 @@ class Tracker(HookGuard):
             observer, lambda steps: recorder.budget.observe_later_in_full(steps)
         )
         noise = NoiseLevels(observer)
+        self._waiting = waiting = WaitingOptimizers(names, self.optimizers, observer)
         self._derivatives = derivatives = Derivatives(
             names, self.optimizers, observer, scalars, current
         )
@@ -232,6 +234,7 @@ class Tracker(HookGuard):
             (
                 "backward_ends",
                 *(loop.after_backward, layers.after_backward, supervision.after_backward),
+                waiting.after_backward,
             ),
             (
                 "update_begins",
@@ -244,7 +247,7 @@ class Tracker(HookGuard):
                 *(dependence.forget, supervision.forget, checkpoints.complete),
                 *(policies.forget, loop.complete, setup.complete, looked_up.complete),
                 *(pairs.complete, noise.complete, logged.complete),
-                *(derivatives.complete, layers.complete, scalars.finish),
+                *(derivatives.complete, layers.complete, waiting.complete, scalars.finish),
             ),
             (
                 "pauses",
@@ -563,9 +566,10 @@ class Tracker(HookGuard):
         self.steps.after_backward(by_hand=by_hand)
         return by_hand
 
-    def _on_zero_grad(self) -> None:
+    def _on_zero_grad(self, owner: object) -> None:
         if not self.steps.in_optimizer:  # what its closure does is its own business
             self._loop.zeroed()
+            self._waiting.zeroed(owner)
 
     # Optimizers
 
