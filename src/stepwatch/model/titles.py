@@ -255,6 +255,7 @@ TITLES: Mapping[str, str] = {
     "untrained_parameter:in_two_groups": "parameters in two groups of an optimizer",
     "untrained_parameter:never_stepped": "an optimizer never steps",
     "untrained_parameter:no_gradient": "parameters get no gradient",
+    "untrained_parameter:not_differentiated": "layers are left out of the gradients",
     "untrained_parameter:not_in_model": "optimizer holds parameters of no model",
     "untrained_parameter:not_in_optimizer": "parameters in no optimizer",
     "untrained_parameter:not_returned": "training_step returns no loss",

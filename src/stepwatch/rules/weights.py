@@ -21,6 +21,7 @@ from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
 from ..numerics.measures import Floats, listed, number
 from ..numerics.statistics import COUNT, MAX, MIN, NAN, SUM, SUM_ABS, SUM_SQ, ZEROS
+from .left_out import LeftOut, LeftOutVariables
 from .shared import in_a_row, is_scalar, is_skipped, losses_of
 from .waiting import Waiting, WaitingOptimizers
 
@@ -694,7 +695,8 @@ class UntrainedParameter(Rule):
     matrix that begins at zero, if it stays so: because it is frozen while the other one trains
     (``adapter_frozen``), or gets a gradient of exact zeros (``adapter_zero``); or the last layer of
     the model is frozen as it was initialized (``adapter_head``). And, at the end, an optimizer that
-    never stepped while another one did (``never_stepped``).
+    never stepped while another one did (``never_stepped``), and variables that lie before what a
+    gradient tape trains and that no gradient was taken by (``not_differentiated``).
     """
 
     name = "untrained_parameter"
@@ -734,10 +736,11 @@ class UntrainedParameter(Rule):
         self._as_drawn: dict[str, tuple[StepNumber, list[str], int]] = {}
         self._losses = Selection(("losses",), keep=is_scalar)
         self._fell: dict[str, tuple[list[float], deque[float]]] = {}
-        self._waiting = WaitingOptimizers()
+        self._waiting, self._left_out = WaitingOptimizers(), LeftOutVariables()
 
     def check(self, step: StepView) -> Findings:
         self._waiting.add(step)
+        self._left_out.add(step, _SIGNATURE)
         if not any(one.layout.rows_of.keys() & _OBSERVED for one in step.records):
             return
         self._steps += 1
@@ -810,6 +813,36 @@ class UntrainedParameter(Rule):
         # Until the end an optimizer may be meant to begin later.
         for one in self._waiting.never_stepped(self.k):
             yield self._never_stepped(one, self._waiting.last)
+        for worker, variables in self._left_out.left_out(self.k).items():
+            yield self._not_differentiated(worker, variables, self._waiting.last)
+
+    def _not_differentiated(
+        self, worker: str, variables: Sequence[LeftOut], last: StepNumber
+    ) -> Finding:
+        large = [one for one in variables if _is_large_matrix(one.info)]
+        is_drawn = bool(large) and all(_is_as_drawn(one.first, one.info) for one in large)
+        names, onset = [one.name for one in variables], variables[0].onset
+        what = f"{len(names)} trainable {'variables' if len(names) > 1 else 'variable'}"
+        are = "are" if len(names) > 1 else "is"
+        return self.finding(
+            last,
+            names[0],
+            f"{listed(names)}: {what} of layers before those that are trained {are} given to no"
+            f" gradient() of a tape, in {last.train_step + 1 - onset.train_step} TRAIN steps up to"
+            f" step {last.train_step}, and never change"
+            + (": they are as drawn for new layers" if is_drawn else ""),
+            worker=worker,
+            mode="TRAIN",
+            severity="warning" if is_drawn else "info",
+            value=float(len(names)),
+            threshold=0.0,
+            onset=onset,
+            condition="not_differentiated",
+            remedy="take gradients by the variables of all models that are to be trained, and apply"
+            " them, as encoder.trainable_variables + decoder.trainable_variables; what is meant to"
+            " stay is frozen by trainable = False",
+            evidence={"cause": "not_differentiated", "parameters": names[:20]},
+        )
 
     def _never_stepped(self, waiting: Waiting, last: StepNumber) -> Finding:
         num_steps = last.train_step + 1 - waiting.onset.train_step

@@ -147,6 +147,62 @@ def _compared(shapes: Sequence[Any]) -> int:
     return int(flat[0] or 0) if same else 1
 
 
+#: Of a graph so many operations are looked at to see what lies before what.
+_MOST_BEFORE = 20_000
+# Behind these nothing is trained by what comes after them.
+_CUTS = frozenset(("StopGradient", "PreventGradient"))
+
+
+def variables_before(loss: Any, trained: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """Return which variables lie before what is trained, as the graph of a loss says.
+
+    What lies beside it is left out, as the network whose outputs are targets.
+
+    Args:
+        loss: A tensor of the graph that is being traced.
+        trained: Variables by which gradients are taken,
+        others: and others.
+    """
+    graph = loss.graph
+    inside = {id(captured): id(given) for given, captured in graph.captures}
+    read = {id(one.handle) for one in trained}
+
+    def is_of(tensor: Any, handles: set[int]) -> bool:
+        return inside.get(id(tensor)) in handles
+
+    forward = _operations_before([loss.op])
+    readers = {
+        operation.name
+        for operation in forward.values()
+        if any(is_of(one, read) for one in operation.inputs)
+    }
+    users = [
+        operation
+        for operation in forward.values()
+        if operation.name not in readers and any(one.op.name in readers for one in operation.inputs)
+    ]
+    # An operation that reads a variable itself, as a look-up, uses it, too.
+    users += [forward[name] for name in readers if forward[name].type != "ReadVariableOp"]
+    before = _operations_before(users)
+    given = {inside.get(id(one)) for operation in before.values() for one in operation.inputs}
+    return [one for one in others if id(one.handle) in given]
+
+
+def _operations_before(ends: Sequence[Any]) -> dict[str, Any]:
+    """Return some operations and all before them through which gradients pass, by name."""
+    waiting, known = list(ends), {one.name: one for one in ends}
+    while waiting and len(known) < _MOST_BEFORE:
+        operation = waiting.pop()
+        if operation.type in _CUTS:
+            continue
+        for source in operation.inputs:
+            passes = source.dtype.is_floating or source.dtype == tf.resource
+            if passes and source.op.name not in known:
+                known[source.op.name] = source.op
+                waiting.append(source.op)
+    return known
+
+
 class Condition:
     """A variable that graphs read: whether they are to report more than losses."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
@@ -28,6 +29,7 @@ from .graphs import (
     compared_in_graph,
     is_on_host,
     stored,
+    variables_before,
 )
 
 
@@ -137,7 +139,7 @@ class Tapes:
         self.naming = VariableNames()
         self._pending: list[tuple[object, Any, Any]] = []
         # What models of Keras were called with, and what its losses were, since a tape began.
-        self._given: list[tuple[object, Any]] = []
+        self._given: list[tuple[object, Any, Any]] = []
         self._calls: list[tuple[object, Any, Any]] = []
         # Of layers that know training from evaluation, whether they ran as in training.
         self._modes: list[tuple[object, bool]] = []
@@ -182,7 +184,7 @@ class Tapes:
         if not self._num_recording or not self._is_observing():
             return
         if call.is_outermost:
-            self._given.append((_scope_key(), list(given)))
+            self._given.append((_scope_key(), layer, list(given)))
         from ..keras.layers import depends_on_mode, is_in_training
 
         if depends_on_mode(layer):
@@ -275,7 +277,9 @@ class Tapes:
                 self._pending, self._given, self._modes = [], [], []
                 self._at_hand.observe(self._owner.mode(), self._targets(target, names))
                 return
+        returned = [one[1:] for one in self._pending if one[0] is _scope_key()]
         tensor_refs = self._outputs()  # first: it learns the names of what is in a model
+        tensor_refs += self._left_out(target, weights, returned)
         named = [(self.naming.of_variable(one), one, gradient) for one, gradient in weights]
         names = frozenset(name for name, *_ in named)
         targets = self._targets(target, names)
@@ -294,12 +298,53 @@ class Tapes:
         self.weights |= {name: None if g is not None else "no gradient" for name, _, g in named}
         self._report(tensor_refs, partial(self._step, names), facts)
 
+    def _left_out(
+        self, target: Any, weights: Sequence[tuple[Any, Any]], returned: Sequence[tuple[Any, Any]]
+    ) -> Iterator[TensorRef]:
+        """Yield the variables before what is trained by which no gradient is taken.
+
+        Args:
+            returned: The layers that returned while the tape recorded, with their outputs.
+        """
+        asked = {id(_variable(one)) for one, _ in weights}
+        others = {
+            id(_variable(one)): one
+            for layer, _ in returned
+            for one in layer.trainable_variables
+            if id(_variable(one)) not in asked
+        }
+        before: list[Any] = []
+        if others and tf.executing_eagerly():
+            before = self._before_trained(asked, returned)
+        elif others and len(_flat(target)) == 1:
+            trained = [_variable(one) for one, gradient in weights if gradient is not None]
+            with suppress(Exception):  # of a graph of whatever kind: the rest goes on
+                before = variables_before(
+                    _flat(target)[0], trained, [*map(_variable, others.values())]
+                )
+        for key in dict.fromkeys(map(id, before)):
+            if key in others:
+                name = f"optimizer/left_out/{self.naming.of_variable(others[key])}"
+                yield TensorRef(name, "optimizer", tf.convert_to_tensor(others[key]))
+
+    def _before_trained(self, asked: set[int], returned: Sequence[tuple[Any, Any]]) -> list[Any]:
+        """Return the variables of models whose very output a trained model is called with."""
+        made_by = {id(one): layer for layer, output in returned for one in _flat(output)}
+        return [
+            _variable(one)
+            for where, layer, given in self._given
+            if where is None and any(id(_variable(each)) in asked for each in layer.weights)
+            for tensor in _flat(given)
+            if id(tensor) in made_by
+            for one in made_by[id(tensor)].trainable_variables
+        ]
+
     def _arguments(
         self, targets: list[TensorRef], target: Any, facts: _Facts
     ) -> Iterator[TensorRef]:
         """Yield what models and losses of Keras were given, and note the facts of both."""
         scope = _scope_key()
-        given = [one for where, one in self._given if where is scope]
+        given = [one for where, _, one in self._given if where is scope]
         calls = [(call, value) for where, call, value in self._calls if where is scope]
         modes = [in_training for where, in_training in self._modes if where is scope]
         facts.modules, facts.modules_in_eval = len(modes), modes.count(False)
@@ -491,5 +536,10 @@ def _is_real(value: Any) -> bool:
     return bool(dtype.is_floating or dtype.is_integer or dtype.is_bool)
 
 
+def _variable(source: Any) -> Any:
+    """Return the variable of TensorFlow that one of Keras keeps its value in, or that it is."""
+    return getattr(source, "_value", source)
+
+
 def _is_variable(source: Any) -> bool:
-    return isinstance(getattr(source, "_value", source), tf.Variable)
+    return isinstance(_variable(source), tf.Variable)
