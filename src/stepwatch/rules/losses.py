@@ -41,7 +41,15 @@ from .history import (
     Uphill,
 )
 from .logged_metrics import NOT_TRAINING
-from .shared import direction, is_loss, is_scalar, losses_of, named_losses, of_same_loss
+from .shared import (
+    direction,
+    is_loss,
+    is_scalar,
+    losses_of,
+    named_losses,
+    of_same_loss,
+    prefixed,
+)
 
 #: A metric falls with its loss if of so much at first, at least, at most such a part is left, and
 #: such a part of the loss is gone; the medians of fifths may rise by the last part in between.
@@ -54,6 +62,9 @@ LEAST_ZEROS, HALVED = 3, 0.5
 RISEN = 1.2
 #: What is minimized falls without bound if it is so many times as far below 0 as it began.
 UNBOUNDED = 10.0
+#: A criterion pushes predictions away from their targets if it does so many of both classes; and
+#: they have gone there once their correlation is below this, and lower than at first.
+PUSHED, OPPOSED = 0.95, -0.2
 #: Below this fraction of its peak a learning rate winds a training down.
 WINDING_DOWN = 0.1
 #: So many values of a metric, and of the loss, are enough to judge; it is judged at each so many.
@@ -74,6 +85,8 @@ class LossDirection(Rule):
     their gradients: a step that was written by hand has the wrong sign.
     ``outweighed``: the one loss rises while what it is a term of falls far below 0: another term
     grows that is taken away, as a KL divergence by the wrong sign.
+    ``pushed_apart``: a criterion that a script writes itself pushes predicted probabilities down
+    where the target is 1 and up where it is 0, and they become the opposite of the targets.
     """
 
     name = "loss_direction"
@@ -95,6 +108,8 @@ class LossDirection(Rule):
         self._counting: set[str] = set()
         self._last: StepNumber | None = None
         self._uphill: dict[str, Uphill] = {}
+        # How predictions agreed with targets at first, of each criterion.
+        self._agreed: dict[tuple[str, str, str], float] = {}
 
     def check(self, step: StepView) -> Findings:
         for tensor in step.tensors("metrics"):
@@ -123,6 +138,7 @@ class LossDirection(Rule):
             yield from self._evaluate_way(step, record, name, value, first)
         for worker in step.workers:
             yield from self._evaluate_terms(step, worker, name, value, first)
+            yield from self._evaluate_criteria(step, worker, name)
             weight = step.scalar("loop/loss_weight", worker)
             times = self.streak(worker, weight < 0)
             if times >= self.consecutive and value > first:
@@ -139,6 +155,34 @@ class LossDirection(Rule):
                     condition="maximized",
                     remedy="take the minus away from the loss, or from the score it is made of",
                 )
+
+    def _evaluate_criteria(self, step: StepView, worker: str, name: str) -> Findings:
+        """Judge which way criteria push predictions, and where these have gone."""
+        for group in prefixed(step, "loop", "loop/pushed_apart/"):
+            for tensor in group if group.record.worker == worker else ():
+                criterion, share = tensor.name.rpartition("/")[2], tensor.scalar
+                now = step.scalar(f"loop/agreement/{criterion}", worker)
+                key = worker, "pushed_apart", criterion
+                if math.isnan(share) or math.isnan(now):
+                    continue
+                first = self._agreed.setdefault(key, now)
+                is_pushed = self.persists(key, share >= PUSHED)
+                if is_pushed and now < OPPOSED and now < first:
+                    yield self.finding(
+                        step,
+                        name,
+                        f"{criterion} falls as the model gets worse: at {self.consecutive} looks in"
+                        f" a row up to step {step.train_step} it pushes predictions down where the"
+                        f" target is 1, and up where it is 0, at {share:.0%} or more of them, and"
+                        f" the correlation of both went from {number(first)} to {number(now)}",
+                        worker=worker,
+                        value=share,
+                        threshold=PUSHED,
+                        condition="pushed_apart",
+                        remedy="look at the sign of the loss: of a score such as Dice, IoU or an"
+                        " overlap the loss is 1 - score; else see whether the targets are those of"
+                        " the other class",
+                    )
 
     def _evaluate_terms(
         self, step: StepView, worker: str, name: str, value: float, first: float

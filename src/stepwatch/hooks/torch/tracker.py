@@ -25,6 +25,7 @@ from .collectors.attention import Attention
 from .collectors.averaging import GradientAveraging
 from .collectors.batch import Batches, Channels, Samples
 from .collectors.checkpoints import Checkpoints
+from .collectors.criteria import Criteria
 from .collectors.dependence import Dependence
 from .collectors.derivatives import Derivatives
 from .collectors.diffusion import NoiseLevels
@@ -181,6 +182,7 @@ class Tracker(HookGuard):
             observer, lambda steps: recorder.budget.observe_later_in_full(steps)
         )
         noise = NoiseLevels(observer)
+        self._criteria = criteria = Criteria(scalars)
         self._waiting = waiting = WaitingOptimizers(names, self.optimizers, observer)
         self._derivatives = derivatives = Derivatives(
             names, self.optimizers, observer, scalars, current
@@ -234,7 +236,7 @@ class Tracker(HookGuard):
             (
                 "backward_ends",
                 *(loop.after_backward, layers.after_backward, supervision.after_backward),
-                waiting.after_backward,
+                *(waiting.after_backward, criteria.after_backward),
             ),
             (
                 "update_begins",
@@ -252,7 +254,7 @@ class Tracker(HookGuard):
             (
                 "pauses",
                 *(dependence.forget, supervision.forget, policies.forget, pairs.forget),
-                *(loop.pause, profile.pause),
+                *(loop.pause, profile.pause, criteria.forget),
             ),
         ):
             self.events.subscribe(event, *subscribers)
@@ -372,6 +374,15 @@ class Tracker(HookGuard):
                     self._outputs += outputs_in(output)
                 self._loop.leave(step, is_trained=self.names.is_trained(module))
                 self._after_root(step)
+        elif self._outputs:
+            self._after_criterion(module, given, output)
+
+    def _after_criterion(self, module: torch.nn.Module, given: Any, output: object) -> None:
+        """A module returned that is no model, and is called after one."""
+        step = self.steps.current()
+        if step.mode is Mode.TRAIN and not step.has_only_losses:
+            with suppress(Exception):  # a graph of whatever kind
+                self._criteria.returned(step, module, given, output, self._outputs)
 
     def before_thin_forward(self, module: torch.nn.Module, inputs: tuple[object, ...]) -> None:
         if isinstance(module, Loss):

@@ -104,7 +104,7 @@ def _of_difference(node: Any, outputs: Sequence[Output]) -> _Compared | None:
         return None
     edges = [edge for edge in subtraction.next_functions if edge[0] is not None]
     for output in outputs if len(edges) == 1 else ():
-        if output.value.numel() != difference.numel() or not _comes_from(edges[0], output):
+        if output.value.numel() != difference.numel() or not comes_from(edges[0], output):
             continue
         prediction = output.value.reshape(difference.shape)
         is_first = subtraction.next_functions[0][0] is not None
@@ -115,14 +115,19 @@ def _of_difference(node: Any, outputs: Sequence[Output]) -> _Compared | None:
     return None
 
 
-def _comes_from(edge: tuple[Any, int], output: Output) -> bool:
+def comes_from(edge: tuple[Any, int], output: Output) -> bool:
     """Return whether what an edge leads to is an output, perhaps in another shape."""
     node, index = edge
     while (node._sequence_nr(), index) != (output.number, output.place):
-        if operation(node) not in _RESHAPED:
+        if not is_reshape(node):
             return False
         node, index = node.next_functions[0]
     return True
+
+
+def is_reshape(node: Any) -> bool:
+    """Return whether an operation leaves all numbers in their order."""
+    return operation(node) in _RESHAPED
 
 
 def _of_labels(node: Any) -> _Compared | None:
