@@ -43,6 +43,7 @@ from .history import (
 from .logged_metrics import NOT_TRAINING
 from .shared import (
     direction,
+    in_a_row,
     is_loss,
     is_scalar,
     losses_of,
@@ -171,9 +172,9 @@ class LossDirection(Rule):
                     yield self.finding(
                         step,
                         name,
-                        f"{criterion} falls as the model gets worse: at {self.consecutive} looks in"
-                        f" a row up to step {step.train_step} it pushes predictions down where the"
-                        f" target is 1, and up where it is 0, at {share:.0%} or more of them, and"
+                        f"{criterion} falls as the model gets worse: it pushes {share:.0%} of"
+                        " predictions or more down where the target is 1, and up where it is 0,"
+                        f" {in_a_row(self.consecutive, 'look')} up to step {step.train_step}, and"
                         f" the correlation of both went from {number(first)} to {number(now)}",
                         worker=worker,
                         value=share,
