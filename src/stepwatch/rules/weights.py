@@ -203,6 +203,8 @@ LEAST_DRAWN, NEAR = 200, 0.05
 #: A gradient this much smaller than the largest is what rounding leaves of 0, as that of a shift
 #: before a normalization.
 NEGLIGIBLE = 1e-6
+#: Where PyTorch keeps the variables of layers of Keras: no output tells which of them ran.
+_OF_KERAS = "_torch_params."
 #: What differs by this part of its norm from the parameter of the same name before is another one.
 ANOTHER = 0.1
 
@@ -222,6 +224,7 @@ class _Parameters:
     inside: Mask
     idle: Mask  # no optimizer holds them, and their modules did not run
     out: Mask  # frozen, and no optimizer holds them
+    of_keras: Mask  # of layers of Keras, whose optimizers are not known
 
     @classmethod
     def of(cls, group: TensorGroup) -> _Parameters:
@@ -231,7 +234,8 @@ class _Parameters:
         foreign = np.array([info.name.startswith(FOREIGN) for info in infos])
         groups = [info.optimizer_groups for info in infos]
         without = np.array([held == 0 for held in groups])
-        idle = without & ~_ran(group)
+        of_keras = np.array([_OF_KERAS in info.name for info in infos], bool)
+        idle = without & ~of_keras & ~_ran(group)
         return cls(
             trainable,
             foreign,
@@ -244,6 +248,7 @@ class _Parameters:
             frozen_inside(infos),
             idle,
             ~trainable & ~foreign & without,
+            of_keras,
         )
 
     def is_replaced(self) -> Mask:
@@ -413,7 +418,8 @@ class Training:
         self._count(memory, parameters, statistics, signature, follows=follows, skipped=skipped)
         self._memory.values[rows] = memory
         conditions = self._conditions(memory, parameters)
-        trains = parameters.trainable & ~parameters.unheld & (memory[:, _GOT_ONE] > 0)
+        by_hand = (memory[:, _UNHELD] == 0) & (memory[:, _CHANGED] > 0)
+        trains = parameters.trainable & (~parameters.unheld | by_hand) & (memory[:, _GOT_ONE] > 0)
         forgotten = conditions["not_in_optimizer"] | conditions["thawed"]
         if forgotten.any() and not trains.any():
             conditions = {"nothing_trained": forgotten}
@@ -457,7 +463,12 @@ class Training:
         # A row of -1 reads the last row, which is then masked.
         gradients = statistics[parameters.gradient_rows]
         is_zero = parameters.has_gradient & (gradients[:, SUM_SQ] == 0)
-        unheld = memory[:, _UNHELD] + ~is_zero
+        # A model of an earlier part of a script keeps the gradients of its last step. And where
+        # nothing moves, as while gradients are accumulated, nobody is left out.
+        is_old = gradients[:, SUM_SQ] == memory[:, _GRADIENT]
+        memory[:, _GRADIENT] = gradients[:, SUM_SQ]
+        waits = parameters.of_keras & (is_old | (not moved.any()))
+        unheld = memory[:, _UNHELD] + ~(is_zero | waits)
         memory[:, _UNHELD] = np.where(parameters.unheld & ~moved, unheld, 0)
         replaced = parameters.is_replaced() & ~moved
         memory[:, _REPLACED] = np.where(replaced, memory[:, _REPLACED] + 1, 0)
@@ -471,7 +482,7 @@ class Training:
             mean_squares = gradients[:, SUM_SQ] / np.maximum(gradients[:, COUNT], 1)
             largest = mean_squares.max(where=parameters.has_gradient, initial=0.0)
             has_any = mean_squares > NEGLIGIBLE**2 * largest
-            memory[:, _MOVING] += parameters.has_gradient & ~parameters.idle & has_any
+            memory[:, _MOVING] += parameters.has_gradient & ~parameters.idle & ~waits & has_any
 
     def _conditions(self, memory: Floats, parameters: _Parameters) -> dict[str, Mask]:
         k = self._k
@@ -642,8 +653,9 @@ _BOUND, _SPREAD, _ENOUGH = (0.95, 1.001), 0.1, 64
     _INSIDE,
     _REPLACED,
     _WAS_OUT,
+    _GRADIENT,
     _FIRST,
-) = range(12)
+) = range(13)
 _LAST = _FIRST + len(_SIGNATURE)
 _WIDTH = _LAST + len(_SIGNATURE)
 
@@ -773,7 +785,9 @@ class UntrainedParameter(Rule):
                     self._not_returned[worker] = step.at, members, len(names)
                     continue
                 # What was never trained is no base to train a head on.
-                is_head = cause == "not_in_optimizer" and trains_head(group, members)
+                is_head = cause == "not_in_optimizer" and (
+                    trains_head(group, members) or all(_OF_KERAS in one for one in members)
+                )
                 # And what was trained as another model is a teacher of this one.
                 is_teacher = cause == "no_gradient" and self._has_trained(group, members)
                 is_meant = (is_head or is_teacher) and not are_as_drawn(group, members)

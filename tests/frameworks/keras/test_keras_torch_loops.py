@@ -72,3 +72,73 @@ def test_parameters_are_those_of_a_model_that_nobody_observes(tmp_path):
 
     assert {"cpu"} == {one.device.type for one in model.parameters()}
     assert len(model.variables) == len(list(model.parameters()))
+
+
+def net(*sizes):
+    return keras.Sequential([keras.Input((sizes[0],)), *map(layers.Dense, sizes[1:])])
+
+
+def untrained(run, weights_of, *, loaded=False, before=(), every=1):
+    """Return what is found of an encoder and a decoder that an optimizer of Keras trains.
+
+    Args:
+        weights_of: Returns what the optimizer is given, of the encoder and the decoder.
+        loaded: Whether the weights of the encoder are not as they were drawn.
+        before: Sizes of a model that was trained before.
+        every: Gradients are accumulated over so many steps.
+    """
+    import torch
+
+    from stepwatch import TorchHook
+
+    def train(models, weights, **options):
+        optimizer = keras.optimizers.SGD(0.01, **options)
+        for _ in range(25):
+            x = torch.randn(16, 24)
+            predicted = x
+            for model in models:
+                model.zero_grad()
+                predicted = model(predicted, training=True)
+            keras.ops.mean((predicted - x) ** 2).backward()
+            with torch.no_grad():
+                optimizer.apply([one.value.grad for one in weights], weights)
+
+    keras.utils.set_random_seed(0)
+    with TorchHook(run=run, say=lambda _: None, strict=True):
+        earlier = net(*before) if before else None
+        if earlier is not None:
+            train([earlier], earlier.trainable_weights)
+        encoder, decoder = net(24, 16, 4), net(4, 24)
+        for one in encoder.trainable_weights if loaded else ():
+            one.assign(keras.random.normal(one.shape, seed=1))
+        accumulated = {} if every == 1 else {"gradient_accumulation_steps": every}
+        train([encoder, decoder], weights_of(encoder, decoder), **accumulated)
+    return watch(Trial(run), ["untrained_parameter"])
+
+
+def all_of(encoder, decoder):
+    return [*encoder.trainable_weights, *decoder.trainable_weights]
+
+
+def last_of(encoder, decoder):
+    return decoder.trainable_weights
+
+
+def test_an_encoder_that_is_not_given_to_the_optimizer_is_named(tmp_path):
+    (found,) = untrained(tmp_path / "run", last_of)
+
+    assert ("not_in_optimizer", "warning") == (found.condition, found.severity)
+    assert found.message.startswith("4 of 6 parameters are in no optimizer")
+
+
+def test_an_encoder_with_weights_of_its_own_may_be_meant_to_stay(tmp_path):
+    (found,) = untrained(tmp_path / "run", last_of, loaded=True)
+
+    assert "info" == found.severity
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"before": (24, 8, 24)}, {"every": 20}], ids=["both", "after another", "seldom"]
+)
+def test_what_is_trained_is_not_accused(tmp_path, how):
+    assert [] == list(untrained(tmp_path / "run", all_of, **how))
