@@ -181,6 +181,15 @@ class TestExpectedCounts:
         assert set() == conditions_of("poisson", [[0.0], [2.0]], [[0], [3]])
 
 
+class TestDistributions:
+    def test_what_is_cut_off_has_no_gradient(self):
+        """A softmax may round above 1."""
+        meant = [[0.9, 0.1], [0.2, 0.8]]
+        assert {"clipped"} == conditions_of("kl_divergence", [[-2.0, 1.3], [0.2, 0.1]], meant)
+        assert {"clipped"} == conditions_of("kl_divergence", [[-0.1, -2.3], [-1.2, -0.4]], meant)
+        assert set() == conditions_of("kl_divergence", [[1.0000002, 0.0], [0.3, 0.7]], meant)
+
+
 class TestTwoClasses:
     def test_numbers_of_classes_are_no_targets_of_a_regression(self):
         """As of a model with num_labels=1 that is given labels of two classes."""

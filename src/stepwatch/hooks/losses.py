@@ -22,6 +22,10 @@ MOST_COMPARED, MOST_COMPARED_ELEMENTS, LEAST_COMPARED = 64, 256, 8
 OF_PROBABILITIES = "cross_entropy_of_probabilities"
 CROSS_ENTROPY = "cross_entropy"
 BINARY, BINARY_LOGITS = "binary_cross_entropy", "binary_cross_entropy_with_logits"
+#: A divergence of distributions that takes the logarithms of predicted probabilities.
+OF_LOGARITHMS = "kl_div"
+#: What Keras calls its loss of counts: it takes what is expected, and no logarithm of that.
+OF_EXPECTED = "poisson"
 #: Above what a prediction of a loss of two classes stands for the class 1.
 THRESHOLDS = {BINARY: 0.5, BINARY_LOGITS: 0.0}
 

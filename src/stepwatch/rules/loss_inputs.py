@@ -21,15 +21,18 @@ _LOGITS = "binary_cross_entropy_with_logits"
 #: What Keras calls so, from_logits=False: it takes probabilities of classes, and no logits.
 OF_PROBABILITIES = "cross_entropy_of_probabilities"
 _OF_LOGARITHMS = ("nll_loss", "kl_div")
+#: What Keras calls the divergence of two distributions: it takes probabilities.
+_OF_DISTRIBUTIONS = "kl_divergence"
 #: A margin loss multiplies by the label, and a label of 0 has no effect.
 _OF_MARGIN = "soft_margin_loss"
 #: Labels of a column that are whole numbers may be those of so many classes.
 _CLASSES = 1000
-#: What Keras calls its loss of counts: it takes the logarithm of what is expected.
-_OF_EXPECTED = "poisson"
+#: What Keras calls its loss of counts, which takes the logarithm of what is expected; and that of
+#: PyTorch, which takes what is such a logarithm.
+_OF_EXPECTED, _OF_LOG_EXPECTED = "poisson", "poisson_nll_loss"
 _KNOWN = (
     *(*CROSS_ENTROPIES, OF_PROBABILITIES, *ELEMENTWISE),
-    *(*_OF_LOGARITHMS, _OF_EXPECTED, _OF_MARGIN),
+    *(*_OF_LOGARITHMS, _OF_EXPECTED, _OF_LOG_EXPECTED, _OF_MARGIN, _OF_DISTRIBUTIONS),
 )
 
 #: Of logits on both sides of 0 this share is exactly 0 where some are dropped.
@@ -38,6 +41,10 @@ DROPPED = 0.2
 SEVERAL = 1.3
 #: Looks at the graph of a loss that is written out.
 MIN_SAMPLES = 2
+_LAST_OPERATION = "setup/last_operation/"
+#: Operations whose results are probabilities, and those whose results are never below 0.
+_PROBABILITIES = ("sigmoid", "softmax")
+_NEVER_BELOW_ZERO = (*_PROBABILITIES, "softplus", "relu", "exp")
 #: At so many steps in a row there is a derivative of a derivative that has no graph.
 _WITHOUT_GRAPH = "setup/without_graph"
 #: The sentence and the remedy of each condition.
@@ -50,6 +57,12 @@ CAUSES = {
         "are no probabilities of classes, but the loss takes these",
         "apply softmax in the last layer (for two classes of one unit, sigmoid), or let the loss"
         " take logits, from_logits=True",
+    ),
+    "clipped": (
+        "are not within 0 to 1, but the loss takes probabilities and cuts off what lies beyond,"
+        " where it has no gradient",
+        "apply softmax in the last layer; what returns logarithms, as log_softmax, is given as its"
+        " exponential",
     ),
     "one_class": (
         "are of one class, of which the probability is always 1: the loss is the same whatever the"
@@ -73,6 +86,12 @@ CAUSES = {
     "not_log_probabilities": (
         "are above 0, but the loss takes log-probabilities",
         "apply log_softmax first, or use cross_entropy",
+    ),
+    "rates": (
+        "end in a {last}, which is never below 0, as expected counts are, but the loss takes their"
+        " logarithm (log_input=True): none below 1 can be expected",
+        "pass log_input=False; or take the activation after the last layer away, and the"
+        " exponential of what the model returns for the expected count",
     ),
     "below_zero": (
         "are below 0, but the loss takes their logarithm: it is NaN for these",
@@ -211,8 +230,8 @@ class LossInput(Rule):
     Each of these is checked by the least and largest value, the sum and the shape alone:
     probabilities where logits are taken, whose softmax is flat (rows that add up to 1; or, of one
     probability each, values that come near 0 and 1 and never leave the interval), and the other way
-    round; a cross-entropy of one class; probabilities over the wrong axis; what is above 0 where
-    log-probabilities are taken, or below 0 where a logarithm is; logits after a ReLU; logits of
+    round, also of rates where the loss takes their logarithms; a cross-entropy of one class;
+    probabilities over the wrong axis; what is above 0 where log-probabilities are taken, or below 0 where a logarithm is; logits after a ReLU; logits of
     which many are dropped; shapes ``(n, 1)`` against ``(n,)``, also where the script writes the
     loss out; targets of which each is compared with several predictions; labels that are not those
     of the loss; a softmax where samples have several labels; and outputs of a sigmoid, tanh or ReLU
@@ -237,6 +256,7 @@ class LossInput(Rule):
         self._reaches: dict[tuple[str, str], _Reach] = {}
         self._extremes: dict[tuple[str, str], tuple[float, float]] = {}
         self._labels: dict[tuple[str, str], _Labels] = {}
+        self._last_operations: dict[tuple[str, str], str] = {}
         self._num_samples = 0
 
     def check(self, step: StepView) -> Findings:
@@ -245,6 +265,7 @@ class LossInput(Rule):
             for tensor in step.tensors("predictions")
         ]
         self._steps += any(given.function in _KNOWN for given in all_given)
+        self._note_last_operations(step)
         for given in all_given:
             tensor = given.prediction
             if not given.field(COUNT) or math.isnan(given.field(MIN)):
@@ -262,6 +283,13 @@ class LossInput(Rule):
         if not self._steps:
             return NotApplicable("no loss was computed whose input it knows")
         return few_steps(self._steps, self.consecutive)
+
+    def _note_last_operations(self, step: StepView) -> None:
+        """Note by which operations predictions have a range of their own."""
+        for tensor in step.tensors("setup"):
+            if tensor.name.startswith(_LAST_OPERATION):
+                loss, _, last = tensor.name.removeprefix(_LAST_OPERATION).rpartition("/")
+                self._last_operations[tensor.worker, f"prediction/{loss}"] = last
 
     def _evaluate_written(self, step: StepView) -> Findings:
         """Judge losses that the script writes out, by what their graphs compare."""
@@ -307,6 +335,7 @@ class LossInput(Rule):
         """Yield each condition that can be met, whether it is, and for how many steps it must."""
         least, largest = given.field(MIN), given.field(MAX)
         within = least >= 0 and largest <= 1
+        last = self._last_operations.get((given.prediction.worker, given.prediction.name), "")
         if given.function == "cross_entropy":
             rows, classes = _table(given)
             adds_up = within and classes > 1
@@ -328,10 +357,19 @@ class LossInput(Rule):
             yield "softmax_of_one", least == largest == 1 and _is_column(given), self.consecutive
         elif given.function in _OF_LOGARITHMS:
             yield "not_log_probabilities", largest > 1e-3, self.consecutive
+        elif given.function == _OF_DISTRIBUTIONS:
+            yield "clipped", least < -1e-3 or largest > 1 + 1e-3, self.consecutive
         elif given.function == _OF_EXPECTED:
             yield "below_zero", least < 0, 1
+        elif given.function == _OF_LOG_EXPECTED:
+            # Large counts may be left above 1, but are not by an exponential of an exponential.
+            is_low = last in _NEVER_BELOW_ZERO and (last == "exp" or given.label_field(MIN) < 1)
+            yield "rates", is_low and least >= 0, self.consecutive
         elif given.function == _LOGITS:
-            yield "probabilities", self._fills_unit(given, within=within), self.patience
+            fills = self._fills_unit(given, within=within)
+            is_known = within and last in _PROBABILITIES
+            least_steps = self.consecutive if is_known else self.patience
+            yield "probabilities", is_known or fills, least_steps
         if given.function in ELEMENTWISE and given.label is not None:
             yield "broadcast", _spreads(given), self.consecutive
             yield "repeated_target", _repeats(given), self.consecutive
@@ -363,6 +401,7 @@ class LossInput(Rule):
             what, remedy = _what_labels_are(given, self._labels[tensor.worker, tensor.name])
         else:
             what, remedy = CAUSES[condition]
+        what = what.format(last=self._last_operations.get((tensor.worker, tensor.name)))
         when = f"{in_a_row(least, 'step')} up to" if least > 1 else "at"
         reach = self._reaches.get((tensor.worker, tensor.name))
         return self.finding(

@@ -36,6 +36,16 @@ def of_probabilities(params, x, y):
     return optax.softmax_cross_entropy_with_integer_labels(probabilities, y).mean()
 
 
+def divergence(params, x, y):
+    logarithms = jax.nn.log_softmax(logits_of(params, x))
+    return optax.kl_divergence(logarithms, jax.nn.one_hot(y, 3)).mean()
+
+
+def divergence_of_probabilities(params, x, y):
+    probabilities = jax.nn.softmax(logits_of(params, x))
+    return optax.kl_divergence(probabilities, jax.nn.one_hot(y, 3)).mean()
+
+
 def of_batch(params, batch):
     return cross_entropy(params, batch["image"], batch["label"])
 
@@ -158,6 +168,14 @@ def test_probabilities_in_the_place_of_logits_are_found(tmp_path):
     assert found_in(trial, "loss_input")
 
     _, trial = train(tmp_path / "right", cross_entropy)
+    assert not found_in(trial, "loss_input")
+
+
+def test_probabilities_in_the_place_of_their_logarithms_are_found(tmp_path):
+    _, trial = train(tmp_path / "wrong", divergence_of_probabilities)
+    assert {"not_log_probabilities"} == found_in(trial, "loss_input")
+
+    _, trial = train(tmp_path / "right", divergence)
     assert not found_in(trial, "loss_input")
 
 

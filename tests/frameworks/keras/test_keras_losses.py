@@ -340,6 +340,18 @@ class Own(keras.losses.Loss):
         return self.make(y_true - (y_pred[:, 0] if self.flat else y_pred))
 
 
+class TestDivergence:
+    @pytest.mark.parametrize(("activation", "found"), [(None, ["clipped"]), ("softmax", [])])
+    def test_what_is_cut_off_before_it_is_named(self, tmp_path, activation, found):
+        """Keras cuts probabilities off at 0 and 1; those of a softmax are within."""
+        made = classifier(keras.losses.KLDivergence(), activation)
+        trial = watched(tmp_path / "run", made, y=ONE_HOT)
+
+        conditions = [one.condition.split()[0] for one in watch(trial, ["loss_input"])]
+
+        assert found == conditions
+
+
 class TestWritten:
     """Losses that a script writes out, of predictions with an axis more than their targets."""
 

@@ -151,6 +151,45 @@ def distilled(*, logarithms, steps=30):
         optimizer.step()
 
 
+def counts(head=None, log_input=True, by=1.0, loss=F.poisson_nll_loss):
+    """Fit counts.
+
+    Args:
+        head: Behind the last layer.
+        log_input: What the loss takes the output for.
+        by: How many there are.
+        loss: Takes predictions, targets and ``log_input``.
+    """
+    fits(
+        head,
+        partial(loss, log_input=log_input),
+        lambda inputs: torch.poisson(by * inputs.mean(1, keepdim=True).exp()),
+        rate=1e-4,
+    )
+
+
+def of_module(prediction, target, *, log_input):
+    return nn.PoissonNLLLoss(log_input=log_input)(prediction.squeeze(1), target.squeeze(1))
+
+
+def beside_exposure(prediction, target, *, log_input):
+    return F.poisson_nll_loss(prediction + torch.linspace(0.1, 2, 32)[:, None], target, log_input)
+
+
+def above_zero(model, _):
+    """Begin with log rates that are all above 0."""
+    with torch.no_grad():
+        model[2].bias += 5.0
+    return model.parameters()
+
+
+class Epsilon(nn.Module):
+    """Adds as much as keeps a number from 0."""
+
+    def forward(self, inputs):
+        return inputs + 1e-6
+
+
 def second_task(*, before, trains_body=False, steps=15):
     """Train a model, freeze it, and train a new head that replaces the old one.
 
@@ -187,6 +226,8 @@ def first_layer(model, _):
     return model[0].parameters()
 
 
+of_logits = partial(fits, loss=F.binary_cross_entropy_with_logits, target=is_positive)
+high_counts = partial(fits, loss=F.poisson_nll_loss, optimized=above_zero, rate=1e-6)
 says_yes = partial(fits, nn.Sigmoid(), target=is_positive)
 _BCE = F.binary_cross_entropy
 CUT_OFF = [
@@ -225,6 +266,19 @@ CUT_OFF = [
     Scenario("untrained_parameter", partial(zeroed, between=False), False),
     Scenario("loss_input", partial(distilled, logarithms=False), True),
     Scenario("loss_input", partial(distilled, logarithms=True), False),
+    Scenario("loss_input", partial(counts, nn.Softplus()), True),
+    Scenario("loss_input", partial(counts, nn.Sequential(nn.ReLU(), Epsilon())), True),
+    Scenario("loss_input", partial(counts, nn.Softplus(), loss=of_module), True),
+    Scenario("loss_input", partial(of_logits, nn.Sigmoid()), True),
+    Scenario("loss_input", counts, False),
+    Scenario("loss_input", partial(high_counts, target=far), False),
+    Scenario("loss_input", partial(high_counts, target=is_positive), False),
+    Scenario("loss_input", partial(counts, nn.Softplus(), log_input=False), False),
+    Scenario("loss_input", partial(counts, nn.Softplus(), log_input=False, loss=of_module), False),
+    Scenario("loss_input", partial(counts, nn.Softplus(), by=1000.0), False),
+    Scenario("loss_input", partial(counts, nn.Softplus(), loss=beside_exposure), False),
+    Scenario("loss_input", of_logits, False),
+    Scenario("loss_input", partial(counts, log_input=False), True),
 ]  # fmt: skip
 #: What each of those that are found is found to be, and how bad it is.
 CAUSES = [
@@ -233,5 +287,5 @@ CAUSES = [
     "data", "no elements", "no elements", "diverged",
     "nothing_trained", "nothing_trained", "not_in_optimizer info", "not_in_optimizer",
     "not_in_optimizer", "nothing_trained", "not_in_optimizer", "zeroed",
-    "not_log_probabilities",
+    "not_log_probabilities", "rates", "rates", "rates", "probabilities", "below_zero",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import jax
 
-from ..losses import BINARY_LOGITS, CROSS_ENTROPY, LossCall, of_classes
+from ..losses import BINARY_LOGITS, CROSS_ENTROPY, OF_LOGARITHMS, LossCall, of_classes
 from ..patching import PatchSet
 from .modules import leaves
 
@@ -31,6 +31,9 @@ _OF_ELEMENTS = {
     "squared_error": "mse_loss",
     "l2_loss": "mse_loss",
     "huber_loss": "huber_loss",
+    "kl_divergence": OF_LOGARITHMS,
+    "kl_divergence_with_log_targets": OF_LOGARITHMS,
+    "convex_kl_divergence": OF_LOGARITHMS,
 }
 # Arguments that are what a model ought to return, by name.
 _TARGET = re.compile(r"(^|[._])(y|ys|y_?(true|batch)|labels?|targets?|one_?hots?)$", re.IGNORECASE)

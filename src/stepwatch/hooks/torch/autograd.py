@@ -48,6 +48,21 @@ _LINEAR = frozenset({
     *("native_batch_norm", "cudnn_batch_norm", "avg_pool2_d", "avg_pool3_d"),
     *("adaptive_avg_pool2_d", "adaptive_avg_pool3_d"),
 })  # fmt: skip
+# Operations whose result has a range of its own, with what they save: the result, or what they were
+# given. Those that only give it another shape or format leave it there.
+_RANGED: Mapping[str, tuple[str, Callable[[torch.Tensor], torch.Tensor]]] = {
+    "sigmoid": ("result", torch.clone),
+    "softmax": ("result", torch.clone),
+    "relu": ("result", torch.clone),
+    "exp": ("result", torch.clone),
+    "softplus": ("self", torch.nn.functional.softplus),
+}
+_SAME_RANGE = frozenset({
+    *("view", "reshape_alias", "unsafe_view", "squeeze", "unsqueeze", "expand", "clone", "alias"),
+    *("to_copy", "transpose", "permute", "t", "select", "slice", "index", "unbind", "split"),
+})  # fmt: skip
+# What is no more than this is an epsilon.
+_EPSILON = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +177,35 @@ def softmaxes_over_first(loss: torch.Tensor, size: int, names: Mapping[int, str]
             continue
         if _dimension(node, len(shape)) == 0:
             yield _title(node, consumers, names, consumers[node])
+
+
+def last_operation(value: torch.Tensor) -> str:
+    """Return which operation gave a tensor its range: a sigmoid, softmax, softplus, relu or exp.
+
+    Behind it may stand what gives another shape or number format, or adds an epsilon. Empty where
+    it is another one, such as a layer without an activation, and where there is no graph.
+    """
+    node, is_moved = value.grad_fn, False
+    while node is not None and operation(node) not in _RANGED:
+        name = operation(node)
+        moves = name in ("add", "clamp", "clamp_min")
+        is_moved |= moves
+        producers = [producer for producer, _ in node.next_functions if producer is not None]
+        is_kept = len(producers) == 1 and (moves or name in _SAME_RANGE)
+        node = producers[0] if is_kept else None
+    if node is None or (is_moved and not _is_within_epsilon(node, value)):
+        return ""
+    return operation(node)
+
+
+def _is_within_epsilon(node: Any, value: torch.Tensor) -> bool:
+    """Return whether a value is what an operation made of what it was given, but for an epsilon."""
+    key, repeat = _RANGED[operation(node)]
+    saved = saved_as_is(node, key)
+    if saved is None or saved.numel() != value.numel():
+        return False
+    made = repeat(saved.detach()).reshape(-1)
+    return bool((made - value.detach().reshape(-1)).abs().max() <= _EPSILON)
 
 
 class CosineLogits(NamedTuple):

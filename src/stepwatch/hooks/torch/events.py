@@ -80,6 +80,7 @@ _TARGETS = {
     "triplet_margin_with_distance_loss": -1,
 }
 _IGNORE_INDEX_POSITION, _IGNORE_INDEX = 4, -100
+_LOG_INPUT_POSITION = 2  # of poisson_nll_loss
 # Of the losses of classes.
 _POSITIVE_WEIGHT_POSITION = 6  # of binary_cross_entropy_with_logits
 _WEIGHT_POSITION, _REDUCTION_POSITION, _OLD_REDUCTIONS = 2, 6, {"size_average": 3, "reduce": 5}
@@ -141,6 +142,14 @@ class LossCall:
             if self.keywords.get(name, self._argument(position)) is not None:
                 return ""
         return str(self.keywords.get("reduction", self._argument(_REDUCTION_POSITION)) or "mean")
+
+    @property
+    def takes_logarithms(self) -> bool:
+        """Whether a loss of counts takes the logarithm of what is expected."""
+        if self.module is not None:
+            return bool(getattr(self.module, "log_input", True))
+        given = self.keywords.get("log_input", self._argument(_LOG_INPUT_POSITION))
+        return given is None or bool(given)
 
     @property
     def class_weights(self) -> object:

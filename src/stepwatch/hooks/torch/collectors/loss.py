@@ -11,7 +11,8 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
-from ...losses import LEAST_COMPARED, MOST_COMPARED, MOST_COMPARED_ELEMENTS
+from ...losses import LEAST_COMPARED, MOST_COMPARED, MOST_COMPARED_ELEMENTS, OF_EXPECTED
+from ..autograd import last_operation
 from ..device import PackedBits
 from ..events import LossCall
 from ..internals import in_transform, isolated_compute
@@ -138,6 +139,12 @@ def _sum(before: Counts, now: Counts) -> Counts:
     return before + now if before.shape == now.shape else now
 
 
+def _takes(call: LossCall) -> str:
+    """Return the function of a loss, by the name that rules know what it takes by."""
+    is_of_rates = call.function == "poisson_nll_loss" and not call.takes_logarithms
+    return OF_EXPECTED if is_of_rates else call.function
+
+
 def class_weights(call: LossCall) -> torch.Tensor | None:
     """Return what a loss multiplies the labels of each class by; ``None`` for nothing.
 
@@ -182,7 +189,7 @@ class LossInputs:
         if in_transform():
             return  # inside of a transform even a target that is not transformed cannot be read
         name = loss.removeprefix("loss/")
-        prediction, target, function = call.prediction, call.target, call.function
+        prediction, target, function = call.prediction, call.target, _takes(call)
         if isinstance(prediction, torch.Tensor) and step.wants("predictions"):
             self._observer.tensor(step, f"prediction/{name}", prediction, "predictions", function)
         if isinstance(target, torch.Tensor) and step.wants("labels"):
@@ -192,6 +199,7 @@ class LossInputs:
             if logits is not None:
                 self._add_log_partition(step, f"log_partition/{name}", logits)
         if step.mode is Mode.TRAIN and step.wants("setup"):
+            self._note_last_operation(step, name, prediction)
             weights = class_weights(call)
             if weights is not None:
                 self._observer.tensor(step, f"setup/class_weight/{name}", weights, "setup")
@@ -201,6 +209,16 @@ class LossInputs:
             if guessed is not None and meant is not None:
                 self._classes.observe(step, name, call, guessed, meant)
                 self._observe_spread(step, name, call, guessed, meant)
+
+    def _note_last_operation(self, step: OpenStep, name: str, prediction: object) -> None:
+        """Observe by which operation a prediction has a range of its own."""
+        known = readable(prediction)
+        if known is None:
+            return
+        with isolated_compute(known.device.type):
+            last = last_operation(known)
+        if last:
+            self._observer.numbers(step, {f"setup/last_operation/{name}/{last}": 1.0}, "setup")
 
     def _observe_spread(
         self, step: OpenStep, name: str, call: LossCall, guessed: torch.Tensor, meant: torch.Tensor
