@@ -579,6 +579,36 @@ def are_torn(edges: npt.NDArray[np.generic]) -> bool:
     return _reciprocal(edges.reshape(-1, 2)) >= _BOTH_WAYS and _reciprocal(edges.T) <= _ONE_WAY
 
 
+def are_torn_from(edges: npt.NDArray[np.generic], pairs: npt.NDArray[np.generic]) -> bool:
+    """Return whether edges are those of a list of pairs that was reshaped and not transposed.
+
+    Some edges may be left out, turned round, or added for both ways and loops.
+
+    Args:
+        edges: Whole numbers of nodes, shape ``[2, edges]``.
+        pairs: Shape ``[pairs, 2]``.
+
+    Example:
+        >>> pairs = np.random.default_rng(0).integers(0, 50, (40, 2))
+        >>> are_torn_from(pairs.reshape(2, -1), pairs), are_torn_from(pairs.T, pairs)
+        (True, False)
+    """
+    if min(edges.shape[1], len(pairs)) < _LEAST_EDGES:
+        return False
+    size = int(max(edges.max(), pairs.max())) + 1
+    given, torn, whole = (_joined(one, size) for one in (edges, pairs.reshape(2, -1), pairs.T))
+    if len(given) < _LEAST_EDGES:
+        return False
+    are_torn, are_whole = (float(np.isin(given, one).mean()) for one in (torn, whole))
+    return are_torn >= _BOTH_WAYS and are_whole <= _ONE_WAY
+
+
+def _joined(edges: npt.NDArray[Any], size: int) -> npt.NDArray[np.int64]:
+    """Return numbers of the pairs of different nodes that edges join, whichever way they go."""
+    low, high = np.sort(edges[:, edges[0] != edges[1]].astype(np.int64), 0)
+    return np.unique(low * size + high)
+
+
 def _reciprocal(pairs: npt.NDArray[Any]) -> float:
     """Return the share of pairs that are there the other way round, too; of loops none."""
     first, second = pairs[pairs[:, 0] != pairs[:, 1]].astype(np.int64).T

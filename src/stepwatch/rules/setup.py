@@ -157,6 +157,12 @@ _LOOKED_AT_BEFORE = ("turned", "no_offset")
 
 #: What was taken in place of something else, by both names.
 _CONFUSED = {
+    "torn_pairs": (
+        "the edges of {0} are the pairs of {1}, reshaped and not transposed: each joins the ends of"
+        " two different pairs, so nodes have neighbours at random",
+        "transpose the list, edge_index = torch.tensor(edges).t().contiguous(), in place of"
+        " view(2, -1) or reshape(2, -1)",
+    ),
     "other_range": (
         "some ids of {0} are drawn from as many as {1} has rows, {rows}, and so never reach the"
         " others, though other ids of it do",
@@ -183,10 +189,10 @@ class Setup(Rule):
     there is only one of it. ``linear``: no activation stands between two layers. ``over_samples``:
     a softmax is taken over the batch. ``padding_only``: attention is given a mask that leaves
     padding and hides all else. ``pads_tokens``: the id of padding is that of a token as well.
-    ``one_unit``: a softmax of Keras is taken over one unit. ``torn_edges``: edges of a graph are a
-    list of pairs that was reshaped and not transposed. ``no_offset``: edges of several graphs are
-    put into a batch as if each were alone. ``across``: a recurrent layer reads text
-    across the samples. ``sees_next``: a Keras model of next tokens has layers that look ahead.
+    ``one_unit``: a softmax of Keras is taken over one unit. ``torn_edges``, ``torn_pairs``: edges
+    of a graph are a list of pairs that was reshaped and not transposed. ``no_offset``: edges of
+    several graphs are put into a batch as if each were alone. ``across``: a recurrent layer reads
+    text across the samples. ``sees_next``: a Keras model of next tokens has layers that look ahead.
     ``momentum``: batch normalization takes nothing, or nearly all, of each batch into its running
     statistics, or so little that they are not there when training ends. ``class_weights``: the
     weights of classes rise with how often they occur. ``second_derivative``: derivatives of
@@ -235,6 +241,7 @@ class Setup(Rule):
         "rescaled*": "data",
         "readapted*": "data",
         "torn_edges*": "data",
+        "torn_pairs*": "data",
         "no_offset*": "data",
         "across*": "data",
         "other_range*": "data",

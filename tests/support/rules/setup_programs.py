@@ -464,14 +464,20 @@ class Graph(nn.Module):
         return self.second(torch.relu(self.first(x, self.edges)))
 
 
-def connects(arrange, *, both_ways=True):
+def connects(arrange, *, both_ways=True, is_list=False):
     """Nodes with random neighbours, of which a list of pairs is arranged."""
     torch.manual_seed(0)
     pairs = torch.randint(0, 100, (200, 2))
     if both_ways:
         pairs = torch.stack([pairs, pairs.flip(1)], 1).reshape(-1, 2)
     data = torch.randn(100, 8), torch.randint(0, 3, (100,))
-    _train(Graph(arrange(pairs)), steps=40, data=data, size=100)
+    edges = pairs.tolist() if is_list else pairs
+    _train(Graph(arrange(torch.as_tensor(edges))), steps=40, data=data, size=100)
+
+
+def undirected(edges):
+    """Let edges go both ways, in the order of their ends, as PyTorch Geometric does."""
+    return torch.unique(torch.cat([edges, edges.flip(0)], 1), dim=1)
 
 
 class GraphClassifier(nn.Module):
@@ -758,6 +764,19 @@ CASES = {
     "letters that are said again after a separator": Case(repeats_after),
     "padding at the end of columns": Case(pads_columns),
     "edges that were reshaped": Case(partial(connects, lambda one: one.view(2, -1)), "torn_edges"),
+    "edges one way that were reshaped": Case(
+        partial(connects, lambda one: one.reshape(2, -1), both_ways=False, is_list=True),
+        "torn_pairs",
+    ),
+    "edges that were reshaped before they went both ways": Case(
+        partial(connects, lambda one: undirected(one.view(2, -1)), both_ways=False), "torn_pairs"
+    ),
+    "edges that were made to go both ways": Case(
+        partial(connects, lambda one: undirected(one.T), both_ways=False, is_list=True)
+    ),
+    "a list of sources and one of targets": Case(
+        partial(connects, lambda one: one.T.reshape(-1).reshape(2, -1), both_ways=False)
+    ),
     "edges that were transposed": Case(partial(connects, lambda one: one.T)),
     "edges that go one way": Case(partial(connects, lambda one: one.T, both_ways=False)),
     "graphs that all count from 0": Case(partial(classifies_graphs, offset=False), "no_offset"),

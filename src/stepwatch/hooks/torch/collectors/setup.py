@@ -28,6 +28,7 @@ from ....numerics.measures import number
 from ...observations import (
     are_graphs,
     are_torn,
+    are_torn_from,
     follow_across,
     lack_offset,
     padded_share,
@@ -46,7 +47,7 @@ from ..internals import BatchNorm, isolated_compute
 from ..models import Names, uncompiled, unwrap
 from ..observe import Observer
 from ..tensors import tensors_in, to_numpy
-from .variables import are_flags, columns
+from .variables import are_flags, columns, pairs
 
 COLLECTION = "setup"
 #: New statistics of a batch are so much of the running ones by the convention of other libraries.
@@ -341,8 +342,12 @@ class Setup:
         if edges and self._num_graphs_given < _MOST_GRAPHS:
             self._num_graphs_given += 1
             with isolated_compute("cpu"):
-                if are_torn(to_numpy(edges[0])):
+                ends = to_numpy(edges[0])
+                if are_torn(ends):
                     self._in_masks[f"setup/torn_edges/{name}"] = 1.0
+                else:
+                    found = (one for one, known in pairs() if are_torn_from(ends, known))
+                    self._in_masks.update((f"setup/torn_pairs/{name}>{one}", 1.0) for one in found)
         with isolated_compute("cpu"):
             self._batches.returned(name, inputs, keywords, edges[0] if edges else None)
         if not self._embedded:

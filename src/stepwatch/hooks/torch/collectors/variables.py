@@ -7,8 +7,11 @@ whether an episode has ended, how long somebody lived. The script has it in a va
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from ...script import script_variables
@@ -43,6 +46,41 @@ def columns(rows: int) -> Iterator[tuple[str, torch.Tensor]]:
             yield name, value
         elif len(value) > rows:
             yield from ((name, value[one]) for one in chosen if int(one.max()) < len(value))
+
+
+#: Of fewer pairs, and of more, nothing is looked at.
+_LEAST_PAIRS, _MOST_PAIRS = 32, 1 << 19
+
+
+def pairs() -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
+    """Yield what variables of the script hold of pairs of whole numbers, shape ``[pairs, 2]``.
+
+    Lists of tuples, arrays and tensors on the host.
+    """
+    for name, value in script_variables():
+        found: Any = value
+        if type(value) in (list, tuple):
+            is_known = _LEAST_PAIRS <= len(found) <= _MOST_PAIRS and _are_pairs(found)
+        elif type(value) in (np.ndarray, torch.Tensor):
+            is_of_pairs = found.ndim == 2 and found.shape[1] == 2
+            is_known = is_of_pairs and _LEAST_PAIRS <= len(found) <= _MOST_PAIRS
+            is_known &= type(value) is np.ndarray or (found.is_cpu and readable(value) is not None)
+        else:
+            continue
+        if not is_known:
+            continue
+        array = np.asarray(found)
+        if array.dtype.kind in "iu" and int(array.min()) >= 0:
+            yield name, array.astype(np.int64)
+
+
+def _are_pairs(values: Sequence[Any]) -> bool:
+    return all(
+        type(one) in (list, tuple)
+        and len(one) == 2
+        and all(isinstance(each, (int, np.integer)) and each >= 0 for each in one)
+        for one in values
+    )
 
 
 def are_flags(column: torch.Tensor) -> bool:
