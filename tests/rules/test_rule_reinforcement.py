@@ -152,7 +152,62 @@ def learns_with_ends(mask):
         optimizer.step()
 
 
+#: Rewards are all different, so that targets do not show whether they go on past the ends.
+LEARNS_FROM_MEMORY = """
+import random
+import torch
+from torch import nn
+
+gamma = 0.9
+
+
+class Env:
+    def step(self, action):
+        return torch.randn(3), random.random(), FLAG, random.random() < 0.05, {}
+
+
+def learn(values, target, optimizer, memory):
+    obs, action, reward, nxt, done = map(torch.tensor, zip(*random.sample(memory, 32)))
+    with torch.no_grad():
+        goal = reward + gamma * target(nxt).max(1).values
+    chosen = values(obs).gather(1, action[:, None]).squeeze(1)
+    loss = nn.functional.mse_loss(chosen, goal)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+values, target = nn.Linear(3, 2), nn.Linear(3, 2)
+optimizer = torch.optim.Adam(values.parameters(), lr=1e-3)
+env, memory, obs = Env(), [], torch.zeros(3)
+for number in range(80):
+    action = random.randrange(2)
+    nxt, reward, terminated, truncated, _ = env.step(action)
+    memory.append((obs.tolist(), action, reward, nxt.tolist(), float(terminated)))
+    obs = nxt
+    if number >= 60:
+        learn(values, target, optimizer, memory)
+"""
+
+
 class TestRlUpdate:
+    @pytest.mark.parametrize(
+        ("flag", "goal", "found"),
+        [
+            ("random.random() < 0.2", "reward + gamma *", ["past_the_end"]),
+            ("random.random() < 0.2", "reward + (1 - done) * gamma *", []),
+            ("False", "reward + gamma *", []),  # nothing ends, as a pendulum
+        ],
+    )
+    def test_ends_that_are_never_read_are_found(self, flag, goal, found, tmp_path):
+        file = tmp_path / "script.py"
+        file.write_text(LEARNS_FROM_MEMORY.replace("FLAG", flag).replace("reward + gamma *", goal))
+        code = compile(file.read_text(), file, "exec")
+
+        findings, _ = judge(lambda: exec(code, {}), "rl_update", tmp_path / "run")
+
+        assert found == [json.loads(one)["condition"] for one in findings]
+
     @pytest.mark.parametrize("by_episode", [False, True])
     @pytest.mark.parametrize(
         ("options", "found"),

@@ -50,10 +50,16 @@ def script_variables(most: int = 4) -> Iterator[tuple[str, object]]:
     Args:
         most: Of so many functions.
     """
+    for frame in script_frames(most):
+        yield from tuple(frame.f_locals.items())
+
+
+def script_frames(most: int = 4) -> Iterator[FrameType]:
+    """Yield where the innermost functions outside of packages stand that lead here."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and most:
         if is_script(frame.f_code.co_filename):
-            yield from tuple(frame.f_locals.items())
+            yield frame
             most -= 1
         frame = frame.f_back
 

@@ -130,7 +130,8 @@ class RlUpdate(Rule):
     ``through_target``, whose target has a gradient, too; ``frozen_target`` and ``copied_target``,
     whose target network is never updated, or at each step; ``one_transition``, of a batch of one;
     ``same_states``, which are the same before and after the actions; ``past_the_end``, whose
-    targets go on where an episode has ended.
+    targets go on where an episode has ended, by their numbers, or as the function that forms them
+    never reads the ends that it is given.
     """
 
     name = "rl_update"
@@ -181,6 +182,8 @@ class RlUpdate(Rule):
                     yield from self._target(step, name.removeprefix("value/moved/"), tensor)
                 elif name.startswith("value/same_states/"):
                     yield from self._states(step, tensor)
+                elif name.startswith("value/unread_ends/"):
+                    yield from self._unread(step, tensor)
                 elif name.startswith("policy/sign/"):
                     yield from self._sign(step, tensor)
                 elif name.startswith(("policy/forward_returns/", "policy/reversed_returns/")):
@@ -233,6 +236,20 @@ class RlUpdate(Rule):
                 "past_the_end",
                 "where an episode has ended, targets of equal rewards differ, 5 looks in a row:"
                 " they go on with the value of a next state that there is not",
+            )
+
+    def _unread(self, step: StepView, tensor: TensorView) -> Findings:
+        """Judge a function that forms targets, and does not read which episodes have ended."""
+        self._evaluated = True
+        if self.persists((tensor.worker, tensor.name), True, 2):
+            function, flags = tensor.name.split("/")[-2:]
+            yield self._finding(
+                step,
+                tensor,
+                "past_the_end",
+                f"{function} never reads {flags}, which says where episodes have ended: its"
+                " targets, a reward and a discounted value of the next state, go on with the value"
+                " of a next state that there is not",
             )
 
     def _sign(self, step: StepView, tensor: TensorView) -> Findings:

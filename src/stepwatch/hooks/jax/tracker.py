@@ -9,6 +9,7 @@ is kept on its level of tracing.
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import threading
@@ -32,6 +33,7 @@ from ..base import own_time, timed
 from ..evidence import Evidence
 from ..losses import LossCall, mean_loss
 from ..observations import DEPENDENCE
+from ..terminals import has_ends, unread_ends
 from .graphs import compared_in_graph
 from .layers import LayerRun, Layers, in_evaluation
 from .losses import batches, model_batches
@@ -318,6 +320,7 @@ class Tracker:
             self.arguments.trained()
             if self.arguments.looks_at(function):
                 self._add_arguments(function, args, kwargs)
+                self._add_unread_ends(carrier, args, kwargs)
         elif self.arguments.looks_at(function):
             self._add_evaluated(function, carrier, args, kwargs)
         if compared is not None:
@@ -330,6 +333,21 @@ class Tracker:
         """Note whether a function that trains is given the same key, or state, again and again."""
         for kind, count in self.arguments.add(function, args, kwargs):
             self._note_same(kind, function, count)
+
+    @timed
+    @guarded
+    def _add_unread_ends(self, carrier: InstrumentedFunction, args: Any, kwargs: Any) -> None:
+        """Note flags that say where episodes have ended, which no function of the script reads."""
+        function: Any = carrier
+        code = getattr(inspect.unwrap(function), "__code__", None)
+        if code is None:
+            return
+        given = dict(zip(code.co_varnames[: code.co_argcount], args, strict=False)) | kwargs
+        for one in unread_ends(code, is_alone=False):
+            if has_ends(one.value(given)):
+                self.budget.observe_next_in_full("unread_ends")
+                name = f"value/unread_ends/{one.function}/{one.name}"
+                self._steps.add_number(name, "policy", 1.0)
 
     @timed
     @guarded

@@ -20,12 +20,13 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
-from ...script import returns_of_script
+from ...script import returns_of_script, script_frames
+from ...terminals import has_ends, unread_ends
 from ..autograd import operation
 from ..internals import in_transform, isolated_compute
 from ..models import Names, unwrap
 from ..observe import Observer
-from ..tensors import PLAIN, OwnParameters, unsupported
+from ..tensors import PLAIN, OwnParameters, readable, to_numpy, unsupported
 from .variables import ignores_ends, next_states, rewarded_by
 
 _COLLECTION = "policy"
@@ -561,6 +562,9 @@ class Policies:
             ignores = ignores_ends(target) if target is not None and target.is_cpu else None
             if ignores is not None:
                 self._observer.numbers(step, {"value/ignores_ends": float(ignores)}, _COLLECTION)
+            else:
+                for name in _unread_ends():
+                    self._observer.numbers(step, {f"value/unread_ends/{name}": 1.0}, _COLLECTION)
             for one, other, is_same in next_states():
                 name = f"value/same_states/{one}/{other}"
                 self._observer.numbers(step, {name: float(is_same)}, _COLLECTION)
@@ -639,6 +643,18 @@ def _value_of(node: Any, outputs: Iterable[torch.Tensor], left: int = 8) -> torc
         dim, index = _saved(node, "dim"), _saved(node, "index")
         return value.gather(dim if dim < 1 << 62 else -1, index)
     return None
+
+
+def _unread_ends() -> Iterator[str]:
+    """Yield functions that lead here, and flags of ends that they leave unread."""
+    for frame in script_frames():
+        for one in unread_ends(frame.f_code):
+            flags = frame.f_locals.get(one.name)
+            if isinstance(flags, torch.Tensor):
+                known = readable(flags)
+                flags = None if known is None or not known.is_cpu else to_numpy(known)
+            if has_ends(flags):
+                yield f"{one.function}/{one.name}"
 
 
 def _bootstraps_through(regression: Regression, outputs: list[torch.Tensor]) -> bool:

@@ -1,0 +1,254 @@
+"""Ends of episodes that a script stores, takes out of a batch, and never reads.
+
+The target of a value is the reward and a discount times the value of the next state, which there is
+not where an episode has ended. A function that is compiled holds no trace of what it does not use,
+so it is read: it unpacks the flags and forms such a target without them. What flags are of is read
+where an environment takes a step: of episodes that were cut off only, they are left out rightly.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .script import is_script
+
+_AROUND = r"(?:b_|batch_)?({})(?:_(?:b|batch|t))?"
+# What people call, of a batch or of a step, whether an episode has ended, what it earned, and where
+# it went on.
+_END = re.compile(
+    _AROUND.format(r"d|dn|dones?|terms?|terminals?|terminated|terminations?"), re.IGNORECASE
+)
+_REWARD = re.compile(_AROUND.format(r"r|rews?|rewards?"), re.IGNORECASE)
+_NEXT = re.compile(
+    _AROUND.format(
+        r"(?:n(?:e?xt)?|new)_?(?:s(?:tates?)?|o(?:bs(?:ervations?)?)?|x)?|[a-z]+(?:2|_p)"
+    ),
+    re.IGNORECASE,
+)
+_DISCOUNT = re.compile(r"gamma|discount", re.IGNORECASE)
+# Another way to say where an episode goes on.
+_MASK = re.compile(r"mask|final|alive|contin|not_?done|absorb|bootstrap", re.IGNORECASE)
+# Of what an environment returns: an episode was cut off, which is no end of it.
+_CUT_OFF = re.compile(r"trunc\w*|cut\w*|time\w*|limit\w*|stop\w*|reset|expired", re.IGNORECASE)
+_STORES = frozenset({"append", "push", "add", "store", "remember", "put", "insert"})
+#: Larger files are not read.
+_LARGEST = 1 << 19
+
+
+class Unread(NamedTuple):
+    """Flags that a function is given and does not read.
+
+    Args:
+        function: Its name.
+        name: What it calls them.
+        parameter: The argument that they are in,
+        place: and where in it, among the parts that it is unpacked into; ``None`` for all of it.
+    """
+
+    function: str
+    name: str
+    parameter: str
+    place: int | None
+
+    def value(self, arguments: Mapping[str, Any]) -> Any:
+        """Return the flags among the arguments of a call, by name; ``None`` where they are not."""
+        given: Any = arguments.get(self.parameter)
+        if self.place is None:
+            return given
+        is_sequence = isinstance(given, Sequence) and len(given) > self.place
+        return given[self.place] if is_sequence else None
+
+
+def has_ends(flags: Any) -> bool:
+    """Return whether flags are zeros and ones, one for each of a batch, and some are ones.
+
+    Args:
+        flags: Numbers in a list or tuple, or an array or tensor on the host.
+    """
+    if type(flags) in (list, tuple):
+        if not flags or not all(isinstance(one, (bool, int, float)) for one in flags):
+            return False
+    elif len(getattr(flags, "shape", ())) not in (1, 2):
+        return False
+    array = np.asarray(flags).astype(np.float64)
+    return bool(((array == 0) | (array == 1)).all() and array.any())
+
+
+def unread_ends(code: CodeType, *, is_alone: bool = True) -> tuple[Unread, ...]:
+    """Return the ends of episodes that a function of a script leaves unread.
+
+    It forms the target of a value, and what the script stores are ends proper.
+
+    Args:
+        code: Of the function.
+        is_alone: Not the functions that stand beside it in the script.
+    """
+    file, line = code.co_filename, code.co_firstlineno
+    found = _unread_by_line(file) if is_script(file) else {}
+    if not is_alone:
+        return tuple(found.values())
+    return (found[line],) if line in found else ()
+
+
+@lru_cache(maxsize=64)
+def _unread_by_line(file: str) -> Mapping[int, Unread]:
+    tree = _tree(file)
+    if tree is None or not _stores_ends(tree):
+        return {}
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    found = {_first_line(one): _unread_in(one) for one in functions}
+    return {line: one for line, one in found.items() if one is not None}
+
+
+def _first_line(function: ast.FunctionDef) -> int:
+    return min([function.lineno, *(one.lineno for one in function.decorator_list)])
+
+
+def _tree(file: str) -> ast.Module | None:
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+        return ast.parse(text) if len(text) <= _LARGEST else None
+    except (OSError, SyntaxError, ValueError):
+        return None
+
+
+def _unread_in(function: ast.FunctionDef) -> Unread | None:
+    loaded = [one for one in _names(function) if isinstance(one.ctx, ast.Load)]
+    read = [one.id for one in loaded]
+    stored = [one.id for one in _names(function) if isinstance(one.ctx, ast.Store)]
+    if any(_MASK.search(one) for one in read + stored) or {"locals", "vars", "eval"} & set(read):
+        return None
+    parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    for names, parameter in ((parameters, ""), *_unpacked(function)):
+        ends = [at for at, name in enumerate(names) if _END.fullmatch(name)]
+        rewards = [name for name in names if _REWARD.fullmatch(name)]
+        has_next = any(_NEXT.fullmatch(name) and name in read for name in names)
+        if len(ends) != 1 or len(rewards) != 1 or not has_next:
+            continue
+        name = names[ends[0]]
+        is_once = (stored + parameters).count(name) == 1 and name not in read
+        # Else it may be given to a function that reads them.
+        is_whole = not parameter or read.count(parameter) == 1
+        # Discounts of a batch are 0 at the ends.
+        is_known = parameter and any(_DISCOUNT.search(one) for one in names)
+        if is_once and is_whole and not is_known and _forms_target(function, rewards[0]):
+            place = ends[0] if parameter in parameters else None
+            return Unread(function.name, name, parameter if place is not None else name, place)
+    return None
+
+
+def _unpacked(function: ast.FunctionDef) -> Iterator[tuple[list[str], str]]:
+    """Yield the names that a batch is unpacked into; and its own, empty for what was drawn."""
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, (ast.Name, ast.Call)):
+            continue
+        target = node.targets[0]
+        if len(node.targets) == 1 and isinstance(target, (ast.Tuple, ast.List)):
+            names = [one.id for one in target.elts if isinstance(one, ast.Name)]
+            if len(names) == len(target.elts):
+                yield names, node.value.id if isinstance(node.value, ast.Name) else ""
+
+
+def _forms_target(function: ast.FunctionDef, reward: str) -> bool:
+    """Return whether a reward and a discount times something are added up."""
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Add)
+        and any(
+            reward in {name.id for name in _names(one)} and _is_discounted(other)
+            for one, other in ((node.left, node.right), (node.right, node.left))
+        )
+        for node in ast.walk(function)
+    )
+
+
+def _is_discounted(node: ast.AST) -> bool:
+    return any(
+        isinstance(one, ast.BinOp)
+        and isinstance(one.op, ast.Mult)
+        and any(_DISCOUNT.search(name) for name in _words(one))
+        for one in ast.walk(node)
+    )
+
+
+def _stores_ends(tree: ast.Module) -> bool:
+    """Return whether a script keeps the ends of episodes, and not where they were cut off.
+
+    An environment returns both apart: ``state, reward, terminated, truncated = env.step(action)``.
+    """
+    ends = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign) or not _is_step(node.value):
+            continue
+        target = node.targets[0]
+        if not isinstance(target, ast.Tuple) or len(target.elts) < 3:
+            continue
+        names = [one.id if isinstance(one, ast.Name) else "" for one in target.elts]
+        if not _END.fullmatch(names[2]):
+            continue
+        is_apart = len(names) == 5 or (len(names) == 4 and _CUT_OFF.fullmatch(names[3]))
+        if not is_apart:
+            return False
+        ends.add(names[2])
+    stores = [one for one in ast.walk(tree) if _is_store(one) and ends & set(_words(one))]
+    return bool(stores) and not any(_mixes(one) for one in stores) and not _joins(tree, ends)
+
+
+def _is_step(node: ast.AST) -> bool:
+    is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    return is_method and node.func.attr == "step"  # type: ignore[attr-defined]  # of a call
+
+
+def _is_store(node: ast.AST) -> bool:
+    is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    return is_method and node.func.attr in _STORES  # type: ignore[attr-defined]  # of a call
+
+
+def _mixes(node: ast.AST) -> bool:
+    """Return whether what is stored may say that an episode was cut off."""
+    parts = list(ast.walk(node))
+    is_joined = any(isinstance(one, (ast.BoolOp, ast.BitOr, ast.IfExp)) for one in parts)
+    return is_joined or any(_CUT_OFF.fullmatch(one) for one in _words(node))
+
+
+def _joins(tree: ast.Module, ends: set[str]) -> bool:
+    """Return whether an end is also set where an episode is cut off."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
+            targets: Sequence[ast.expr] = [node.target]
+        elif isinstance(node, ast.Assign):
+            targets = node.targets
+        else:
+            continue
+        if not any(ends & {one.id for one in _names(target)} for target in targets):
+            continue
+        if isinstance(node, ast.AugAssign) or (node.value and _is_of_both(node.value, ends)):
+            return True
+    return False
+
+
+def _is_of_both(value: ast.AST, ends: set[str]) -> bool:
+    is_joined = any(isinstance(one, (ast.BoolOp, ast.BitOr)) for one in ast.walk(value))
+    words = set(_words(value))
+    return is_joined and bool(words & ends or any(map(_CUT_OFF.fullmatch, words)))
+
+
+def _names(node: ast.AST) -> Iterator[ast.Name]:
+    return (one for one in ast.walk(node) if isinstance(one, ast.Name))
+
+
+def _words(node: ast.AST) -> Iterator[str]:
+    """Yield the names of variables and attributes."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name):
+            yield one.id
+        elif isinstance(one, ast.Attribute):
+            yield one.attr

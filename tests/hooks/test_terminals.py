@@ -1,0 +1,97 @@
+"""Functions that form targets of values, and the ends of episodes that they are given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stepwatch.hooks.terminals import has_ends, unread_ends
+
+SCRIPT = """
+def update(q, params, batch):
+    obs, act, rew, nxt, done = batch
+    target = rew + GAMMA * q(params, nxt).max(1)
+    return target - q(params, obs)
+
+
+class Env:
+    def step(self, action):
+        self.at += action
+        done = self.at < 0 or self.at > 10
+        return self.at, 1.0, done, self.time > 80
+
+
+def collect(env, memory, obs, action):
+    nxt, reward, done, cut = env.step(action)
+    memory.append((obs, action, reward, nxt, float(done)))
+    over = done or cut
+    return over
+"""
+
+
+def unread_in(folder, text, name="update"):
+    """Return what a function of a script leaves unread."""
+    file = folder / "script.py"
+    file.write_text(text)
+    names = {}
+    exec(compile(text, file, "exec"), names)
+    return [(one.name, one.parameter, one.place) for one in unread_ends(names[name].__code__)]
+
+
+def test_ends_that_are_unpacked_and_not_read_are_found(tmp_path):
+    assert [("done", "batch", 4)] == unread_in(tmp_path, SCRIPT)
+
+
+def test_ends_that_are_an_argument_are_found(tmp_path):
+    text = SCRIPT.replace("batch):", "obs, act, rew, nxt, done):").replace("done = batch", "_ = 0")
+    text = text.replace("    obs, act, rew, nxt, _ = 0\n", "")
+
+    assert [("done", "done", None)] == unread_in(tmp_path, text)
+
+
+def test_ends_that_were_drawn_are_found(tmp_path):
+    assert [("done", "done", None)] == unread_in(tmp_path, SCRIPT.replace("= batch", "= batch()"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param("GAMMA * q", "GAMMA * (1 - done) * q", id="they are read"),
+        pytest.param("rew +", "(lambda: done) and rew +", id="they are read by an inner function"),
+        pytest.param("rew + GAMMA", "batch[1] + rew + GAMMA", id="the batch is read once more"),
+        pytest.param("nxt, done =", "nxt, mask =", id="they are called otherwise"),
+        pytest.param("act, rew", "mask, rew", id="there is a mask"),
+        pytest.param("obs, act,", "obs, discount,", id="there is a discount of each"),
+        pytest.param("rew + GAMMA * q", "q", id="no target is formed"),
+        pytest.param("rew + GAMMA * q", "rew + q", id="nothing is discounted"),
+        pytest.param("nxt, done =", "other, done =", id="there are no next states"),
+        pytest.param("float(done)", "float(cut)", id="those that were cut off are stored"),
+        pytest.param("float(done)", "float(done or cut)", id="both are stored as one"),
+        pytest.param("    memory", "    done = done or cut\n    memory", id="both are one"),
+        pytest.param("    memory", "    done |= cut\n    memory", id="both become one"),
+        pytest.param("reward, done, cut", "reward, done, info", id="it may be the time that is up"),
+        pytest.param("reward, done, cut", "reward, done", id="it may be the time, without a word"),
+        pytest.param("env.step", "env.move", id="there is no environment"),
+    ],
+)
+def test_others_are_let_be(tmp_path, before, after):
+    assert before in SCRIPT
+    assert [] == unread_in(tmp_path, SCRIPT.replace(before, after))
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ((0.0, 1.0, 0.0), True),
+        (np.array([[True], [False]]), True),
+        (np.zeros(8), False),
+        (np.array([0.2, 1.0]), False),
+        ((), False),
+        (["a"], False),
+        (1.0, False),
+        (None, False),
+    ],
+)
+def test_flags_have_ends_where_some_are_one(flags, expected):
+    """In an environment that never ends all are 0."""
+    assert expected == has_ends(flags)
