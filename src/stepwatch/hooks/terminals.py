@@ -40,7 +40,7 @@ _MASK = re.compile(r"mask|final|alive|contin|not_?done|absorb|bootstrap", re.IGN
 _CUT_OFF = re.compile(r"trunc\w*|cut\w*|time\w*|limit\w*|stop\w*|reset|expired", re.IGNORECASE)
 _STORES = frozenset({"append", "push", "add", "store", "remember", "put", "insert"})
 #: Larger files are not read.
-_LARGEST = 1 << 19
+_LARGEST = 1 << 17
 
 
 class Unread(NamedTuple):
