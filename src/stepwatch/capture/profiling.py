@@ -203,10 +203,19 @@ class Phases:
         self._ended_step = self.counter.peek(mode)[0] if step is None else step
         self._end(mode, self._ended_step)
 
-    def took(self, mode: Mode, step: int) -> None:
-        """Note that a step was handed on; it ended now unless ``end`` was called for it."""
+    def took(self, mode: Mode, step: int, *, is_thin: bool = False) -> None:
+        """Note that a step was handed on; it ended now unless ``end`` was called for it.
+
+        Args:
+            mode: Its mode.
+            step: Its number.
+            is_thin: Its time is that of no step: none of its phases is known.
+        """
         if self._ended_step < 0 or (mode is Mode.TRAIN and self._ended_step != step):
-            self._end(mode, step)
+            if is_thin:
+                self.skip()
+            else:
+                self._end(mode, step)
 
     def skip(self) -> None:
         """Make no step of the time since the last end."""

@@ -206,8 +206,7 @@ class Recorder:
             return None
         for info, value in self._found_beside():
             step.add(info, value)
-        if not step.is_thin:
-            self.profiler.phases.took(mode, number)
+        self.profiler.phases.took(mode, number, is_thin=step.is_thin)
         alike = mode, len(step)  # steps that observe more have a layout of their own
         self._layouts[alike], statistics = step.close(self._layouts.get(alike))
         record = self._record(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from stepwatch import Profiler, ProfilerConfig
 from stepwatch.capture import budget
 from stepwatch.hooks.jax import JaxHook, packed_stats
 from stepwatch.model.steps import Mode
@@ -90,6 +91,18 @@ class TestThinSteps:
         assert plain == observed
         for one, other in zip(before, after, strict=True):
             np.testing.assert_array_equal(one, other)
+
+    def test_the_time_of_a_full_step_is_its_own(self, every_fifth):
+        """And not that of all thin steps since the last full one."""
+        profiler = Profiler(ProfilerConfig(interval_ms=0))
+        _, trial = every_fifth(lambda _: fit(), listeners=[profiler])
+        times = {one["step"]: one for one in trial.profile.steps().to_pylist()}
+
+        ended = {record.step: record.time_ns for (record,) in trial.records()}
+
+        assert {1, 5, 10} <= set(times) <= {0, 1, 5, 10}
+        for step in (5, 10):
+            assert times[step]["start_ns"] > ended[step - 2]
 
     def test_nothing_but_a_graph_of_losses_is_compiled_in_addition(self, every_fifth):
         """It is compiled once, at the first thin step."""
