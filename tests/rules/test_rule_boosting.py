@@ -32,6 +32,55 @@ def importances(shares, number, columns=10.0):
     return step_of({"feature_importance": held, "boosting": told}, number)
 
 
+class TestFewLeaves:
+    """A leaf must hold so much that a tree has room for two."""
+
+    @pytest.mark.parametrize(
+        ("parameters", "rows", "found"),
+        [
+            ({"min_data_in_leaf": 1000, "num_leaves": 31}, 2000, True),
+            ({"min_data_in_leaf": 20, "num_leaves": 31}, 2000, False),
+            ({"min_data_in_leaf": 20, "num_leaves": 31}, 50, False),  # few rows: as by default
+            ({"min_data_in_leaf": 1000, "num_leaves": 2}, 2000, False),  # stumps are wanted
+            ({"min_child_weight": 500, "max_depth": 6, "objective": "reg:squarederror"}, 900, True),
+            ({"min_child_weight": 500, "max_depth": 6, "objective": "reg:gamma"}, 900, False),
+        ],
+    )
+    def test_where_more_are_wanted(self, parameters, rows, found):
+        named = {f"hyperparameters/{name}": np.array(one) for name, one in parameters.items()}
+        tensors = {"hyperparameters": named, "boosting": {"boosting/rows": np.float64(rows)}}
+        findings = judged("setup", [full_step(tensors, 0)])[0]
+
+        assert (["few_leaves"] if found else []) == [one.condition for one in findings]
+
+
+class TestColumnAlone:
+    """One column makes nearly all of the gain, and what is evaluated is solved."""
+
+    def found(self, *, share=0.997, last=0.002, columns=5):
+        rest = (1 - share) / max(columns - 1, 1)
+        gains = {
+            f"feature_importance/total_gain/f{n}": np.float64(share if n == 0 else rest)
+            for n in range(columns)
+        }
+        steps = []
+        for at in range(4):
+            steps.append(
+                full_step({"losses": {"valid-logloss": np.float64(0.6)}}, 2 * at, Mode.EVAL)
+            )
+            steps.append(full_step({"feature_importance": gains}, 2 * at + 1))
+        steps[-2] = full_step({"losses": {"valid-logloss": np.float64(last)}}, 6, Mode.EVAL)
+        return [one.condition for one in judged("label_leak", steps)[0]]
+
+    def test_it_is_the_label(self):
+        assert ["alone f0"] == self.found()
+
+    @pytest.mark.parametrize("but", [{"share": 0.9}, {"last": 0.2}, {"columns": 2}])
+    def test_a_good_column_is_none(self, but):
+        """Others help, what is evaluated is not solved, or there is hardly another."""
+        assert [] == self.found(**but)
+
+
 class TestOverfit:
     def test_each_metric_of_each_data_pairs_with_that_of_training(self):
         """Two validation sets and two metrics: only what overfits is found."""

@@ -43,6 +43,10 @@ _RATE = "hyperparameters/learning_rate"
 #: Boosting whose trees stay as they were grown, each multiplied by the learning rate.
 _BOOSTERS = ("hyperparameters/booster", "hyperparameters/boosting")
 _SHRUNK = ("gbtree", "gbdt")
+#: What a leaf must hold at least: rows in LightGBM, and in XGBoost as much for squared errors. A
+#: tree of so few leaves can tell next to nothing, where more are wanted and rows are not few.
+_LEAST_IN_LEAF = ("min_data_in_leaf", "min_child_weight")
+FEW_LEAVES, WANTED_LEAVES, MANY_ROWS = 4, 8, 100
 #: A model has gone less than half of the way, and in the last tenth of its rounds it improves by
 #: this much of what it does on average, or more.
 HALF, STILL = 0.5, 0.5
@@ -152,6 +156,7 @@ class Boosting:
         """Judge a step with a round."""
         self._count_rounds(step)
         yield from self._unsplit(step)
+        yield from self._few_leaves(step)
         yield from self._uphill(step)
         yield from self._uncensored(step)
         yield from self._ungrouped(step)
@@ -184,6 +189,38 @@ class Boosting:
                     remedy="of an objective of your own see whether its gradient and hessian are"
                     " those of the raw margins, through the sigmoid or softmax, and not all about"
                     " zero; else lower min_child_weight, gamma or min_data_in_leaf",
+                )
+
+    def _few_leaves(self, step: StepView) -> Findings:
+        """Find models whose leaves must hold so much that a tree has room for next to none."""
+        for worker in step.workers:
+            bounds = (step.tensor(f"hyperparameters/{name}", worker) for name in _LEAST_IN_LEAF)
+            known = [one for one in bounds if one is not None]
+            rows = step.scalar("boosting/rows", worker)
+            if not known or not rows >= MANY_ROWS:
+                continue
+            least, bound = known[0].scalar, known[0].name.rpartition("/")[2]
+            leaves, depth = step.scalars(
+                ["hyperparameters/num_leaves", "hyperparameters/max_depth"], worker
+            )
+            is_of_xgboost = bound == _LEAST_IN_LEAF[1]
+            if is_of_xgboost and not _is_squared(step, worker):
+                continue
+            wanted = 2.0**depth if is_of_xgboost else leaves
+            room = rows // max(least, 1.0)
+            self.is_judged = True
+            if room < FEW_LEAVES and wanted >= WANTED_LEAVES:
+                yield self._rule.finding(
+                    step,
+                    known[0],
+                    f"{bound} is {number(least)} and there are {number(rows)} rows: a tree has at"
+                    f" most {number(max(room, 1.0))} leaves, of the {number(wanted)} that it may"
+                    " have",
+                    condition="few_leaves",
+                    value=room,
+                    threshold=float(FEW_LEAVES),
+                    worker=worker,
+                    remedy="lower it: by default it is 20 rows in LightGBM, and 1 in XGBoost",
                 )
 
     def _uphill(self, step: StepView) -> Findings:
@@ -422,6 +459,12 @@ def _grouped(step: StepView, worker: str, prefix: str) -> Iterator[_Grouped]:
                 worker,
             )
             yield _Grouped(name, tensor, rows, count, mean, std, tensor.scalar)
+
+
+def _is_squared(step: StepView, worker: str) -> bool:
+    """Return whether a model of XGBoost learns by squared errors, of which each row weighs 1."""
+    objective = step.tensor(_OBJECTIVE, worker)
+    return objective is not None and objective.value().item() == "reg:squarederror"
 
 
 def _shrinkages(step: StepView, worker: str) -> Iterator[float]:

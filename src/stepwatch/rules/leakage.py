@@ -117,6 +117,11 @@ class Overlap:
 
 
 _LABEL_IN, _ENCODED = "boosting/label_in/", "boosting/encoded/"
+# What a column gains of what all do, in each library; trees are asked for it at full rounds.
+_GAINS = ("feature_importance/total_gain/", "feature_importance/prediction_change/")
+#: A column gives the label away that makes so much of the gain, of at least so many columns, where
+#: what is evaluated comes to so small a part of what it was.
+ALONE, LEAST_COLUMNS, SOLVED = 0.98, 3, 0.02
 _CENTRED = "evaluation/centred/"
 #: Looks at which a column of the input was the target: of a whole batch, so two are enough.
 MIN_COPIES = 2
@@ -125,6 +130,8 @@ _REMEDIES = {
     "target_is_input": "shift targets by one against the inputs",
     "future": "mask attention: a position may see those before it and itself, is_causal=True",
     "feature": "take this column out of the input",
+    "alone": "see whether this column is the label, or is made of it or after it, and take it out"
+    " of the table",
     "centred": "take rolling(window) without center=True, which ends at its own place, or shift"
     " what is centred by half of its window",
     "encoded": "encode each fold by the labels of the others, as fit_transform of"
@@ -153,11 +160,21 @@ class LabelLeak(Rule):
     ``labels`` are saved raw. ``encoded``: a column of the table that boosting is trained on holds
     for each category the mean label of few rows, each row's own included. ``centred``: a window of
     a series that is forecast has a column that was made by a centred window of pandas, of which the
-    target is a part.
+    target is a part. ``alone``: of the columns of boosting one makes nearly all of the gain, and
+    evaluations come to next to nothing: such as the label itself, taken for a category.
     """
 
     name = "label_leak"
-    needs = ("samples", "batches", "labels", "dependence", "boosting", "evaluations")
+    needs = (
+        "samples",
+        "batches",
+        "labels",
+        "losses",
+        "dependence",
+        "boosting",
+        "feature_importance",
+        "evaluations",
+    )
     sign = "data"
     lacks = "neither targets in TRAIN nor samples of both TRAIN and EVAL were seen"
 
@@ -172,6 +189,8 @@ class LabelLeak(Rule):
         self._overlap = Overlap(self.min_samples)
         self._models: set[str] = set()
         self._reported = False
+        # The largest and the last evaluation of each loss of boosting.
+        self._evaluations: dict[str, tuple[float, float]] = {}
 
     def check(self, step: StepView) -> Findings:
         sampled = [tensor for tensor in step.tensors("samples") if tensor.name in tensor.record.raw]
@@ -180,7 +199,12 @@ class LabelLeak(Rule):
         for tensor in sampled:
             yield from self._evaluate_samples(step, tensor)
         yield from self._evaluate_centred(step)
+        if step.mode is Mode.EVAL:
+            for loss in step.tensors("losses"):
+                largest, _ = self._evaluations.get(loss.name, (0.0, 0.0))
+                self._evaluations[loss.name] = max(largest, loss.scalar), loss.scalar
         if step.trains:
+            yield from self._evaluate_gains(step)
             for label in step.tensors("labels"):
                 yield from self._evaluate_target(step, label)
                 yield from self._evaluate_future(step, label)
@@ -301,6 +325,31 @@ class LabelLeak(Rule):
                 value=rows,
                 remedy=_REMEDIES["encoded"],
             )
+
+    def _evaluate_gains(self, step: StepView) -> Findings:
+        """Report a column that decides alone, and rightly, for what is evaluated."""
+        for group in (
+            each for begins in _GAINS for each in prefixed(step, "feature_importance", begins)
+        ):
+            gains = {one.name.rpartition("/")[2]: one.scalar for one in group}
+            name = max(gains, key=gains.__getitem__)
+            share = gains[name] / max(sum(gains.values()), 1e-300)
+            if len(gains) < LEAST_COLUMNS or share < ALONE:
+                continue
+            for loss, (largest, last) in self._evaluations.items():
+                if not 0 <= last <= SOLVED * largest:
+                    continue
+                yield self.finding(
+                    step,
+                    f"{group[0].name.rpartition('/')[0]}/{name}",
+                    f"{name} makes {number(100 * share)}% of the gain of all {len(gains)} columns,"
+                    f" and {loss} of what is evaluated came to {number(last)} by step"
+                    f" {step.train_step}, from {number(largest)}: the label can be read from it",
+                    condition=f"alone {name}",
+                    value=share,
+                    threshold=ALONE,
+                    remedy=_REMEDIES["alone"],
+                )
 
     def _evaluate_centred(self, step: StepView) -> Findings:
         """Report centred windows among the inputs of a forecast, in whichever step it was seen."""

@@ -205,7 +205,8 @@ class Setup(Rule):
     script brings along have the wrong sign. ``early_stopping``: the metric that ends boosting early
     gets worse from the first round on by what it is told, and better by its name, or while training
     makes it so. ``few_rounds``: boosting ends while it still improves as it did, and its learning
-    rate times its rounds are too little. ``uncensored``: of times of events (survival) each is that
+    rate times its rounds are too little. ``few_leaves``: its leaves must hold so many rows that a
+    tree has room for next to none. ``uncensored``: of times of events (survival) each is that
     of one that was seen. ``ungrouped``: rows that are ranked were shuffled apart from the groups
     that they belong to. ``risk_set``: a likelihood of survival compares with those who are gone
     already. ``other_range``: ids of an embedding are drawn from the range of another one.
@@ -232,6 +233,7 @@ class Setup(Rule):
         "same_state*": "setup",
         "early_stopping*": "setup",
         "few_rounds*": "setup",
+        "few_leaves*": "setup",
         "unsplit*": "loss_input",
         "uphill*": "loss_input",
         "uncensored*": "loss_input",
