@@ -173,24 +173,28 @@ export function gapsOf(line) {
  * @property {string} severity
  */
 
-/** What was found in a figure: each condition once, from where it began first.
- * @param {Mark[]} marks the worst first @param {[number, number]} range of the figure @returns {Mark[]} */
+const severities = ["info", "warning", "error"];
+
+/** What was found in a figure: each condition once, from where it began first, in the order of the marks.
+ * @param {Mark[]} marks causes as they are listed, then what followed @param {[number, number]} range of the figure @returns {Mark[]} */
 export function conditions(marks, range) {
   /** @type {Map<string, Mark>} */ const found = new Map();
   for (const mark of marks) {
-    const known = found.get(mark.title);
-    if (!known || mark.x < known.x) found.set(mark.title, { ...mark, severity: known?.severity ?? mark.severity });
+    const known = found.get(mark.title) ?? mark;
+    const severity = severities.indexOf(mark.severity) > severities.indexOf(known.severity) ? mark.severity : known.severity;
+    found.set(mark.title, { ...(mark.x < known.x ? mark : known), severity });
   }
-  return [...found.values()].filter((mark) => mark.x >= range[0] && mark.x <= range[1]).sort((a, b) => a.x - b.x);
+  return [...found.values()].filter((mark) => mark.x >= range[0] && mark.x <= range[1]);
 }
 
-/** Where labels of one width stand in a row, each as near to its place as those before it let it.
- * @param {number[]} places ascending @param {number} wide @param {number} low @param {number} high */
+/** Where labels of one width stand in a row, each as near to its place as those to its left let it.
+ * @param {number[]} places in any order @param {number} wide @param {number} low @param {number} high */
 export function inRow(places, wide, low, high) {
-  const found = places.map((at) => Math.min(Math.max(at, low), high));
+  const order = places.map((_, index) => index).sort((a, b) => places[a] - places[b]); // stable
+  const found = order.map((index) => Math.min(Math.max(places[index], low), high));
   for (let at = 1; at < found.length; at += 1) found[at] = Math.max(found[at], found[at - 1] + wide);
   for (let at = found.length - 1, most = high; at >= 0; at -= 1, most = found[at + 1] - wide) found[at] = Math.min(found[at], most);
-  return found;
+  return places.map((_, index) => found[order.indexOf(index)]);
 }
 
 // The largest is so many times the median, as in the terminal, or so many times the smallest.
