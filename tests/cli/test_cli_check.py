@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +21,9 @@ from stepwatch.model.steps import Mode
 from stepwatch.numerics.statistics import NUM_FIELDS
 from stepwatch.plugins import registry
 from stepwatch.rules import DEFAULT_RULES, parse_rules
+from stepwatch.store import open_store
 from stepwatch.testing import make_run
+from tests.support.looked_at import judge
 
 ORIGIN = Finding("non_finite_origin", 5, "output/1", "made there", severity="error",
                  evidence={"cause": "output"})  # fmt: skip
@@ -63,6 +66,17 @@ class TestForPeople:
             "error step 5 (non_finite_origin)",
             "error Values are NaN or infinite, step 5 (exploding_tensor)",
         ] == [line for line in out.splitlines() if line.startswith("error ")]
+
+    def test_a_cause_is_as_severe_as_the_headline_above_it(self, verb, tmp_path):
+        """It is a warning by itself, and what came of it is an error."""
+        stale = Finding("untrained_parameter", 6, "", "stale", condition="zero_grad", onset=0)
+        store = open_store(make_run(tmp_path / "run", steps=8))
+        judge(store, [stale, replace(EXPLODED, step=7)])
+        _, out, _ = verb("show", tmp_path / "run")
+
+        assert out.startswith("✕ Gradients not zeroed")
+        assert "error step 6 (untrained_parameter)" in out.splitlines()
+        assert not re.search("^warning", out, re.MULTILINE)
 
     def test_more_causes_than_can_be_read_are_counted(self, verb, tmp_path):
         """Five; ``--all`` shows the others."""

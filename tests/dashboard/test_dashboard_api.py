@@ -20,6 +20,7 @@ from stepwatch.errors import ConfigError, StepUnavailable, TensorUnavailable
 from stepwatch.formats import RunTarget, open_writer
 from stepwatch.formats.findings import ActionNote, write_actions
 from stepwatch.formats.manifest import End, Manifest
+from stepwatch.judge.root_cause import chains
 from stepwatch.model.finding import Finding
 from stepwatch.model.record import Layout
 from stepwatch.model.steps import Mode
@@ -382,7 +383,8 @@ class TestColumns:
         finding = Finding(
             "chance_level", 6, "loss/mse", "", mode="TRAIN", mode_step=5, onset=2, train_onset=2
         )
-        (mark,) = columns_of(faulty).marks([finding])
+        columns_of(faulty).mark(chains([finding]))
+        (mark,) = columns_of(faulty).marks()
 
         assert (2, "since step 2", "no better than guessing") == (
             mark["x"],
@@ -397,8 +399,23 @@ class TestColumns:
             for rule in ("exploding_tensor", "non_finite_origin")
         ]
 
-        marks = columns_of(faulty).marks(found)
+        columns_of(faulty).mark(chains(found))
+        marks = columns_of(faulty).marks()
         assert ["non_finite_origin", "exploding_tensor"] == [mark["rule"] for mark in marks]
+
+    def test_marks_are_in_the_order_in_which_causes_are_listed(self, faulty):
+        """Though one that is listed later began before; and a cause is as severe as its chain."""
+        stale = Finding("untrained_parameter", 6, "", "stale", condition="zero_grad", onset=0)
+        exploded = replace(EFFECT, step=9)
+        other = Finding("setup", 0, "evaluation/recoded/x", "other numbers", condition="recoded")
+        judge(faulty.store, [other, exploded, stale])
+        told = api.overview(Trial(faulty.store), {})
+        marks = columns_of(Trial(faulty.store)).marks()
+
+        listed = [chain["cause"]["rule"] for chain in told["chains"]]
+        assert ["untrained_parameter", "setup"] == listed
+        assert [*listed, "exploding_tensor"] == [mark["rule"] for mark in marks]
+        assert ["error", "warning", "error"] == [mark["severity"] for mark in marks]
 
     def test_what_ran_around_a_step_is_found_by_its_time(self, faulty):
         """The machine's time is that of the tensors; a step that is not there is said so."""

@@ -136,6 +136,18 @@ class TestCauses:
         assert ORIGIN.message == made.lines[0]
         assert "error" == made.tone
 
+    def test_a_cause_is_as_severe_as_what_came_of_it(self, tmp_path):
+        """As the headline above it, in its card and where figures mark it."""
+        stale = Finding("untrained_parameter", 6, "", "stale", condition="zero_grad", onset=0)
+        trial = Trial(open_store(make_run(tmp_path / "run", steps=70)))
+        made = report(judged_run(trial, [stale, ORIGIN]))
+        (cause,) = of_kind(sections(made)["cause-1"], Cause)
+        drawn = of_kind(sections(made)["evidence"], Chart)[0].data["findings"]
+
+        assert ("error", stale.rule) == (made.tone, cause.finding.rule)
+        assert "error" == cause.finding.severity
+        assert ["error", "error"] == [one.severity for one in drawn]
+
     def test_each_cause_has_the_steps_around_it(self, faulty):
         """Three before and three after are listed, fifty are drawn."""
         section = sections(report(faulty))["cause-1"]

@@ -222,9 +222,9 @@ def print_chains(
     head = verdict.headline
     for one in found[:most]:
         if one.chain.cause is head.cause and head.outcome == "found":  # the headline says it
-            _print_origin(output, one.chain.cause, workers)
+            _print_origin(output, one.chain.head, workers)
         else:
-            print_finding(output, one.chain.cause, workers)
+            print_finding(output, one.chain.head, workers)
         _print_around(output, one, verdict, verbose=verbose)
         if most is None:
             for consequence in one.chain.consequences:

@@ -53,9 +53,9 @@ class Tools:
             rules: By which rules, separated by semicolons; the default set if empty.
         """
         found = self._check(run, rules)
-        kept_of_cause = ("rule", "severity", "step", "mode_step", "tensor", "message")
+        kept_of_cause = ("rule", "step", "mode_step", "tensor", "message")
         causes = [
-            {key: one["cause"][key] for key in kept_of_cause}
+            {"severity": one["severity"], **{key: one["cause"][key] for key in kept_of_cause}}
             | {"remedy": one["remedy"], "consequences": len(one["consequences"])}
             for one in found["chains"]
         ]

@@ -99,7 +99,7 @@ def show(
     if statistic and statistic not in (*FIELDS, *DERIVED):
         raise ConfigError(f"no statistic {statistic!r}; there are {', '.join((*FIELDS, *DERIVED))}")
     verdict = load_verdict(trial)
-    findings = [*verdict.findings]
+    findings = verdict.marked
     names = _names(trial, tensor)
     if plot:
         made = (
@@ -135,7 +135,7 @@ def _show_run(trial: Trial, verdict: Verdict, *, verbose: bool) -> None:
     for what, value in _facts(trial):
         print_hanging(output, f"{what:10s} ", value)
     output.print()
-    _plot_losses(trial, [*verdict.findings])
+    _plot_losses(trial, verdict.marked)
     if verbose:
         output.print(_collections(trial))
         output.print()

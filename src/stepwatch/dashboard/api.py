@@ -92,7 +92,7 @@ def verdict(trial: Trial) -> Verdict:
     num_rows = len(trial.step_numbers()) * len(trial.reader.tensors())
     if not is_judged(trial, stored) and trial.ended and num_rows <= _VERDICT_ROWS:
         found = evaluate(trial, DEFAULT_RULES)
-        columns_of(trial).mark(found.findings)
+        columns_of(trial).mark(found.chains)
         return found
     return stored
 

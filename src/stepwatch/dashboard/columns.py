@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -20,8 +20,10 @@ import numpy.typing as npt
 from ..errors import TensorUnavailable
 from ..formats.findings import parse_findings
 from ..formats.native.observations import text_codes
+from ..judge.evaluate import step_order_of
 from ..judge.evidence_view import blank_rows, of_collection, rows_of, view_of
-from ..judge.root_cause import chains
+from ..judge.root_cause import Chain, chains
+from ..judge.verdict import marked
 from ..model.collection import SPECS
 from ..model.finding import Finding
 from ..model.steps import Mode
@@ -97,7 +99,8 @@ class Columns:
         self._trial = trial
         self._kept: OrderedDict[Hashable, tuple[object, Any]] = OrderedDict()
         self._axis: tuple[object, StepAxis] | None = None
-        self._marked: list[Finding] | None = None
+        self._marked: list[Chain] | None = None
+        self._chains: tuple[object, list[Chain]] | None = None
 
     @property
     def axis(self) -> StepAxis:
@@ -109,20 +112,33 @@ class Columns:
 
     def findings(self) -> list[Finding]:
         """Return the findings that are marked: those that are stored in the run."""
-        return parse_findings(self._trial.store) if self._marked is None else self._marked
+        if self._marked is None:
+            return parse_findings(self._trial.store)
+        return [one for chain in self._marked for one in chain.findings]
 
-    def mark(self, findings: Iterable[Finding]) -> None:
+    def mark(self, chains_: Iterable[Chain]) -> None:
         """Mark these findings from now on, as those of a run that was judged only now."""
-        self._marked = list(findings)
+        self._marked = list(chains_)
 
-    def marks(self, findings: Iterable[Finding] | None = None) -> list[dict[str, object]]:
-        """Return where what was found began: the worst first, causes before their effects."""
-        every = list(self.findings() if findings is None else findings)
-        causes = {chain.cause.finding_id for chain in chains(every)}
-        found = sorted(
-            every,
-            key=lambda one: (_RANK.get(one.severity, 3), one.step, one.finding_id not in causes),
-        )[:_MOST_MARKS]
+    def chains(self) -> list[Chain]:
+        """Return the findings that are marked, by what they follow from."""
+        if self._marked is not None:
+            return self._marked
+        found = self.findings()
+        known = self._trial.reader, [one.finding_id for one in found]
+        if self._chains is None or self._chains[0] != known:
+            order = step_order_of(self._trial, found) if found else None
+            self._chains = known, chains(found, order)
+        return self._chains[1]
+
+    def marks(self, tensors: Container[str] | None = None) -> list[dict[str, object]]:
+        """Return where what was found began: causes as they are listed, then what followed.
+
+        Args:
+            tensors: Only what was found in one of these; ``None`` for all.
+        """
+        found = [one for one in marked(self.chains()) if tensors is None or one.tensor in tensors]
+        found = found[:_MOST_MARKS]
         x = self.axis.of([one.began for one in found]).tolist()
         kinds = self._trial.reader.tensors()
         return [
@@ -222,8 +238,8 @@ class Columns:
     ) -> dict[str, object]:
         """Return a statistic of one tensor, with the findings about it."""
         lines = self.lines(name, statistic, points=points, within=within, since=since)
-        about = [one for one in self.findings() if one.tensor == name]
-        return {**self._frame(within, self.axis.end), "lines": lines, "marks": self.marks(about)}
+        marks = self.marks([name])
+        return {**self._frame(within, self.axis.end), "lines": lines, "marks": marks}
 
     def usual_statistic(self, name: str) -> str:
         """Return what to draw of a tensor by default."""
@@ -330,9 +346,7 @@ class Columns:
             "measured": layers.num_measured,
             "marks": [
                 {**mark, "row": layers.row_of[str(mark["tensor"])]}
-                for mark in self.marks(
-                    one for one in self.findings() if one.tensor in layers.row_of
-                )
+                for mark in self.marks(layers.row_of)
             ],
         }
 
@@ -340,7 +354,7 @@ class Columns:
         self, layers: LayerRows, collection: str, under: str
     ) -> tuple[list[int], list[str]]:
         """Return the rows of what was found first, and the weights of it that have no row."""
-        causes = chains(self.findings())
+        causes = self.chains()
         if not causes:
             return [], []
         kinds = self._trial.reader.tensors()
@@ -424,8 +438,6 @@ _OF_LAYERS = (
     ("outputs", "zero_fraction"),
 )
 _SPARK, _MOST_LAYERS = 32, 600
-
-_RANK = {"error": 0, "warning": 1, "info": 2}
 
 
 def columns_of(trial: Trial) -> Columns:

@@ -12,7 +12,7 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.util import find_spec
@@ -415,6 +415,11 @@ class Chain:
     def severity(self) -> str:
         """The worst severity of its findings."""
         return max((finding.severity for finding in self.findings), key=SEVERITIES.index)
+
+    @property
+    def head(self) -> Finding:
+        """The cause as it is shown: as severe as what came of it."""
+        return replace(self.cause, severity=self.severity)
 
     def confirm(
         self,

@@ -141,6 +141,11 @@ class Verdict:
         return chains(self.findings, self.order)
 
     @cached_property
+    def marked(self) -> list[Finding]:
+        """The findings as figures mark them."""
+        return marked(self.chains)
+
+    @cached_property
     def headline(self) -> Headline:
         """How the run stands, in one sentence: all that shows a run begins with it."""
         return headline(self.state, self.chains, self.statuses)
@@ -328,6 +333,21 @@ def episodes(found: Iterable[Chain]) -> list[Episodes]:
         worst = max(parts, key=lambda part: SEVERITIES.index(part.cause.severity))
         merged.append(Episodes(Chain(worst.cause, tuple(rest)), tuple(steps), subjects))
     return merged
+
+
+def marked(found: Iterable[Chain]) -> list[Finding]:
+    """Return findings as figures mark them: causes as they are listed, then what followed.
+
+    Example:
+        >>> from stepwatch.judge.root_cause import Consequence
+        >>> nan = Consequence(Finding("exploding_tensor", 4, "w", ""), False)
+        >>> spike, overfit = Finding("loss_spike", 3, "", ""), Finding("overfit", 9, "", "")
+        >>> [one.rule for one in marked([Chain(spike, (nan,)), Chain(overfit)])]
+        ['loss_spike', 'overfit', 'exploding_tensor']
+    """
+    known = list(found)
+    followed = (one.finding for chain in known for one in chain.consequences)
+    return [*(chain.head for chain in known), *followed]
 
 
 def _condition(finding: Finding) -> tuple[str, ...]:

@@ -258,7 +258,7 @@ def github(runs: Sequence[Judged]) -> str:
     lines = []
     for one in runs:
         for episode in episodes(one.verdict.chains)[:_MOST_FINDINGS]:
-            found = episode.chain.cause
+            found = episode.chain.head
             file, line = one.place(found)
             where = [f"file={_property(file)}", f"line={line}"] if file else []
             fields = [*where, f"title={_property(f'{found.rule} at step {found.step}')}"]
@@ -298,7 +298,7 @@ def _markdown_lines(one: Judged) -> Iterator[str]:
     if causes:
         yield from ("| | Rule | Where | What | Place |", "|---|---|---|---|---|")
     for episode in causes[:_MOST_FINDINGS]:
-        found = episode.chain.cause
+        found = episode.chain.head
         file, line = one.place(found)
         what = _cell(found.message) + (f"<br>*{_cell(found.remedy)}*" if found.remedy else "")
         place = f"`{_code(file)}:{line}`" if file else ""

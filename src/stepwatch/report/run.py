@@ -226,7 +226,7 @@ def report(
         Section("evidence", "How it went", (*_curves(trial, verdict, names[:1]),)),
         *cause_sections(trial, profile, verdict),
         Section("training", "Training", (*_curves(trial, verdict, names[1:_MOST_CURVES]),)),
-        Section("model", "The model", (*heatmap_charts(trial, verdict.findings, view),)),
+        Section("model", "The model", (*heatmap_charts(trial, verdict.marked, view),)),
         Section("machine", "Time and machine", (*time_and_machine(profile),)),
         Section("rules", "Rules", (*rules_blocks(verdict),)),
         Section("missing", "What was captured, and what is missing", (*missing(trial, verdict),)),
@@ -284,8 +284,8 @@ def of_tensors(trial: Trial, names: Sequence[str], statistic: str = "") -> Repor
         statistic: What to draw of them; ``""`` for what suits each.
     """
     verdict = stored_or_evaluated(trial, default=())
-    charts = tuple(tensor_chart(trial, name, verdict.findings, statistic) for name in names)
-    about = [one for one in verdict.findings if one.tensor in {*names}]
+    charts = tuple(tensor_chart(trial, name, verdict.marked, statistic) for name in names)
+    about = [one for one in verdict.marked if one.tensor in {*names}]
     rows = tuple((one.severity, one.train_step, one.rule, one.message) for one in about)
     found = Table(("severity", "step", "rule", "finding"), rows, "Findings about them")
     sections = (Section("tensors", "Tensors", (*((found,) if rows else ()), *charts)),)
@@ -332,7 +332,7 @@ def cause_sections(trial: Trial, profile: Profile, verdict: Verdict) -> Iterator
         cause = cause_of(chain, verdict)
         name = f"{chain.cause.title}, {chain.cause.where()}"
         heading = f"Cause {number}: {name}" if len(chains) > 1 else f"Cause: {name}"
-        yield Section(f"cause-{number}", heading, (cause, *around(trial, profile, chain.cause)))
+        yield Section(f"cause-{number}", heading, (cause, *around(trial, profile, chain.head)))
     rest = chains[MOST_CAUSES:]
     if rest:
         rows = tuple(
@@ -356,7 +356,7 @@ def cause_of(chain: Chain, verdict: Verdict) -> Cause:
     names = tuple(finding.finding_id for finding in chain.findings)
     head = verdict.headline
     is_headline = head.outcome == "found" and chain.cause is head.cause
-    return Cause(chain.cause, tuple(lines), verdict.confirm(chain), names, is_headline)
+    return Cause(chain.head, tuple(lines), verdict.confirm(chain), names, is_headline)
 
 
 def _curve_names(trial: Trial, verdict: Verdict, evidence: str) -> list[str]:
@@ -370,4 +370,4 @@ def _curve_names(trial: Trial, verdict: Verdict, evidence: str) -> list[str]:
 
 def _curves(trial: Trial, verdict: Verdict, names: Sequence[str]) -> Iterator[Block]:
     """Yield a chart of each of some numbers."""
-    yield from (tensor_chart(trial, name, verdict.findings) for name in names)
+    yield from (tensor_chart(trial, name, verdict.marked) for name in names)
