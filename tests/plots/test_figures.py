@@ -197,6 +197,16 @@ class TestHeatmap:
 
         assert np.isnan(np.array(figure.data[0].z, dtype=float)).all()
 
+    @pytest.mark.filterwarnings("error")
+    @pytest.mark.parametrize("log", [False, True])
+    def test_values_beyond_float32_are_shown_as_they_are(self, log):
+        """Of a training that explodes; nothing is printed about them."""
+        values = np.array([[1.0, 1e30, 1e60]])
+        cells = heatmap(np.arange(3), ["w"], values, statistic="l2", log=log).data[0]
+
+        assert [1.0, 1e30, 1e60] == [*cells.customdata[0]]
+        assert np.isfinite(cells.z).all()
+
     def test_labels_fit_however_many_tensors(self):
         """A thousand rows make no taller figure than fits, with fewer labels."""
         names = [f"gradient/layer.{number}.weight" for number in range(1000)]

@@ -326,8 +326,8 @@ def _cell_trace(
         "type": "heatmap",
         "x": steps,
         "y": names,
-        "z": colors.astype(np.float32),
-        "customdata": cells.astype(np.float32),
+        "z": _compact(colors),
+        "customdata": _compact(cells),
         "coloraxis": "coloraxis",
         "hovertemplate": (
             f"%{{y}}<br>step %{{x}}<br>{as_text(statistic)} <b>%{{customdata:.4g}}</b>"
@@ -335,6 +335,17 @@ def _cell_trace(
         ),
         "hoverongaps": False,
     }
+
+
+def _compact(values: Matrix) -> npt.NDArray[np.floating[Any]]:
+    """Return values in half the bytes where that holds the largest of them, else as they are.
+
+    Example:
+        >>> _compact(np.array([[1e30, np.nan]])).dtype, _compact(np.array([[1e40]])).dtype
+        (dtype('float32'), dtype('float64'))
+    """
+    largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    return values.astype(np.float32) if largest <= np.finfo(np.float32).max else values
 
 
 def _marks(findings: Iterable[Finding]) -> list[dict[str, Any]]:
