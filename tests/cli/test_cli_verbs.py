@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from stepwatch.store import open_store
 from stepwatch.testing.made_runs import make_record, make_run
 from tests.support import fork_server
 from tests.support.cli.commands import STEPWATCH, environment
+from tests.support.looked_at import begin, judge
 
 
 class TestRuns:
@@ -63,6 +65,20 @@ class TestShow:
         assert 0 == status
         for expected in ("train.py", "4 of 4 parameters", "loss/", "non_finite_origin"):
             assert expected in out
+
+    def test_the_loss_that_the_headline_names_is_drawn_first(self, verb, tmp_path):
+        """And its finding is marked at no other."""
+        writer = begin(tmp_path / "run")
+        for step in range(20):
+            losses = ("loss/a", "loss/b", "loss/c")
+            writer.write(make_record(step, dict.fromkeys(losses, np.float32(step))))
+        writer.close(End("finished", 1, 20))
+        spike = Finding("loss_spike", 9, "loss/c", "high", mode="TRAIN", mode_step=9)
+        judge(open_store(tmp_path / "run"), [spike])
+        _, out, _ = verb("show", tmp_path / "run")
+
+        assert ["loss/c", "loss/a"] == re.findall(r"^(loss/\w)  mean", out, re.MULTILINE)
+        assert 1 == out.count("▲ step 9") + out.count("^ step 9")
 
     def test_a_tensor_is_shown_and_a_wrong_one_suggested(self, verb, spoiled):
         """The statistics of some steps; for a typo the nearest name."""

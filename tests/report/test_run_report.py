@@ -37,6 +37,16 @@ def judged_run(trial, findings, statuses=()):
     return Trial(trial.store)
 
 
+def notes_run(url, steps):
+    """Make a run of two losses, and notes of rules at every step; return its trial."""
+    writer = open_writer(RunTarget(open_store(url), "worker_0", Manifest("run", 1, pid=0)))
+    names = ("loss/b", "loss/c", "setup/same_key/f", "evaluation/recoded/x")
+    for step in range(steps):
+        writer.write(make_record(step, dict.fromkeys(names, np.float32(1))))
+    writer.close(End("finished", 1, steps))
+    return Trial(open_store(url))
+
+
 def sections(made):
     return {section.key: section for section in made.sections}
 
@@ -180,6 +190,43 @@ class TestCauses:
         assert {"CPU", "GPU0", "GPU1", "memory"} <= chart.data["columns"].keys()
         rows = {row[0]: row[1] for row in of_kind(section, Table)[1].rows}
         assert 80 == pytest.approx(rows["GPU0"], abs=6)
+
+    def test_the_loss_stands_for_a_note_of_rules(self, tmp_path):
+        """A counter that was noted for them has no figure and no table, nor is its name shown."""
+        trial = notes_run(tmp_path / "run", steps=200)
+        found = [
+            Finding("setup", step, name, "noted", condition=name, mode="TRAIN", mode_step=step)
+            for step, name in ((100, "setup/same_key/f"), (101, "evaluation/recoded/x"))
+        ]
+        made = sections(report(judged_run(trial, found)))
+        blocks = [one for key in ("cause-1", "cause-2") for one in made[key].blocks]
+        drawn = [one.data for one in blocks if isinstance(one, Chart)]
+
+        assert ["loss/b"] * 2 == [one["title"] for one in drawn]
+        assert [[100], [101]] == [[one.step for one in data["findings"]] for data in drawn]
+        assert {"loss/b"} == {one.title for one in blocks if isinstance(one, Table)}
+        assert "same_key/" not in report_page(report(trial)).partition('<section id="model"')[0]
+
+    def test_of_a_short_run_the_loss_is_not_drawn_twice(self, tmp_path):
+        """It is drawn whole above, with what was found."""
+        trial = notes_run(tmp_path / "run", steps=40)
+        found = Finding("setup", 0, "setup/same_key/f", "noted", condition="same_key", mode="TRAIN")
+        made = sections(report(judged_run(trial, [found])))
+
+        assert [] == of_kind(made["cause-1"], Chart) + of_kind(made["cause-1"], Table)
+        (whole,) = of_kind(made["evidence"], Chart)
+        assert [0] == [one.step for one in whole.data["findings"]]
+
+    def test_the_loss_that_a_cause_names_is_drawn_first(self, tmp_path):
+        """And only that one has its mark."""
+        trial = notes_run(tmp_path / "run", steps=40)
+        found = Finding("loss_spike", 20, "loss/c", "high", "TRAIN", mode_step=20)
+        made = sections(report(judged_run(trial, [found])))
+        drawn = [*of_kind(made["evidence"], Chart), *of_kind(made["training"], Chart)]
+
+        assert [("loss/c", 1), ("loss/b", 0)] == [
+            (one.data["title"], len(one.data["findings"])) for one in drawn
+        ]
 
     def test_more_causes_are_listed(self, tmp_path):
         """Five have a section each, the rest a row."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from stepwatch.judge.evidence_view import (
+    by_findings,
     declared_view,
+    is_marked,
     layer_view,
     of_collection,
     rows_of,
@@ -60,6 +62,40 @@ def test_a_finding_opens_with_what_its_rule_judged(rule, condition, tensor, coll
     view = view_of(Finding(rule, 9, tensor, "m", condition=condition), KINDS)
 
     assert (collection, statistic) == (view.collection, view.statistic)
+
+
+@pytest.mark.parametrize(
+    ("rule", "condition", "tensor", "kind"),
+    [
+        ("setup", "recoded", "evaluation/recoded/x", "evaluations"),
+        ("setup", "same_key", "setup/same_key/train_step", "setup"),
+        ("training_mode", "eval_mode_in_training", "loop/modules_in_eval", "loop"),
+    ],
+)
+def test_a_counter_shows_nothing_so_the_loss_does(rule, condition, tensor, kind):
+    """It is a note for rules, which is 1 wherever it is."""
+    view = view_of(Finding(rule, 9, tensor, "m", condition=condition), {**KINDS, tensor: kind})
+
+    assert "losses" == view.collection
+
+
+def test_a_finding_is_marked_at_the_loss_that_it_names():
+    """By any of its tensors; one that names none is marked beside every loss."""
+    kinds = {
+        "loss/a": "losses",
+        "loss/b": "losses",
+        "spread/b": "classes",
+        "prediction/b": "predictions",
+    }
+    named = [Finding("chance_level", 9, tensor, "m") for tensor in kinds if tensor.endswith("b")]
+    other = Finding("untrained_parameter", 9, "fc.weight", "m")
+    found = [
+        [is_marked(one, name, kinds) for name in ("loss/a", "loss/b")] for one in (*named, other)
+    ]
+
+    assert [[False, True]] * 3 + [[True, True]] == found
+    assert ["loss/b", "loss/a"] == by_findings(["loss/a", "loss/b"], named, kinds)
+    assert ["loss/a", "loss/b"] == by_findings(["loss/a", "loss/b"], [other, *named], kinds)
 
 
 def test_several_of_one_rule_share_its_view():

@@ -16,6 +16,7 @@ from rich.markup import escape
 from ..errors import ConfigError, StoreError
 from ..formats.findings import ActionNote, read_actions
 from ..judge.evaluate import load_verdict
+from ..judge.evidence_view import by_findings, is_marked
 from ..judge.headline import rule_outcomes
 from ..judge.rule_runner import SEEN
 from ..judge.verdict import Verdict, status_fields
@@ -202,9 +203,10 @@ def _collections(trial: Trial) -> object:
 
 
 def _plot_losses(trial: Trial, findings: list[Finding]) -> None:
-    for name in trial.tensor_names(collection="losses")[:2]:
+    kinds = trial.reader.tensors()
+    for name in by_findings(trial.tensor_names(collection="losses"), findings, kinds)[:2]:
         series = trial.tensor(name).statistics(trial.modes[0])
-        _plot(series, name, "mean", findings)
+        _plot(series, name, "mean", [one for one in findings if is_marked(one, name, kinds)])
 
 
 def _show_tensor(trial: Trial, name: str, statistic: str, findings: list[Finding]) -> None:

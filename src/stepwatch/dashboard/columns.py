@@ -21,7 +21,14 @@ from ..errors import TensorUnavailable
 from ..formats.findings import parse_findings
 from ..formats.native.observations import text_codes
 from ..judge.evaluate import step_order_of
-from ..judge.evidence_view import blank_rows, of_collection, rows_of, view_of
+from ..judge.evidence_view import (
+    NUMBERS,
+    blank_rows,
+    numbers_of,
+    of_collection,
+    rows_of,
+    view_of,
+)
 from ..judge.root_cause import Chain, chains
 from ..judge.verdict import marked
 from ..model.collection import SPECS
@@ -39,8 +46,6 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 _Kept = TypeVar("_Kept")
 
-#: The collections whose tensors are single numbers that people follow, in this order.
-SCALARS = ("losses", "metrics", "scalars", "learning_rates")
 _MOST_SCALARS = 60
 _MOST_MARKS = 200
 # What was read of a run is bounded by these many figures.
@@ -150,6 +155,7 @@ class Columns:
                 "since": one.since,
                 "severity": one.severity,
                 "tensor": one.tensor,
+                "figures": numbers_of(one, kinds),
                 "view": view_of(one, kinds).collection,
                 "message": one.message[:240],
             }
@@ -161,7 +167,7 @@ class Columns:
     ) -> dict[str, object]:
         """Return every number that people follow: losses, metrics, gradient norm, rate, speed."""
         kinds = self._trial.reader.tensors()
-        names = [one for kind in SCALARS for one in kinds if kinds[one] == kind]
+        names = [one for kind in NUMBERS for one in kinds if kinds[one] == kind]
         terms = search.lower().split()
         wanted = [one for one in names if all(term in one.lower() for term in terms)]
         lines: list[dict[str, object]] = []
@@ -519,7 +525,7 @@ def sparkline(trial: Trial, name: str, points: int = 40) -> list[float | None]:
 def last_numbers(trial: Trial, most: int = 12) -> dict[str, float | None]:
     """Return the last value of numbers that people follow, by name; a few rows are read."""
     kinds = trial.reader.tensors()
-    names = [one for kind in SCALARS for one in kinds if kinds[one] == kind][:most]
+    names = [one for kind in NUMBERS for one in kinds if kinds[one] == kind][:most]
     steps = trial.step_numbers()
     if not names or not len(steps):
         return {}

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from ..errors import StepwatchError
 from ..formats.blackbox import TRIGGER_FRAME, read_frames
 from ..formats.findings import ActionNote, read_actions
-from ..judge.evidence_view import LAYERED, evidence_view, layer_view
+from ..judge.evidence_view import LAYERED, evidence_view, layer_view, numbers_of
 from ..judge.parameters import GROUP
 from ..judge.verdict import INCONCLUSIVE, Verdict, status_fields
 from ..model.finding import Finding
@@ -112,11 +112,14 @@ def _with_value(trial: Trial, name: str) -> list[int]:
 
 def view_fields(trial: Trial, verdict: Verdict) -> dict[str, object]:
     """Return what the page opens with: a heat map, and the lines that show what was found first."""
-    chosen = evidence_view(trial, verdict.chains[0].cause if verdict.chains else None)
-    layers = layer_view(chosen, trial.reader.tensors())
+    cause = verdict.chains[0].cause if verdict.chains else None
+    kinds = trial.reader.tensors()
+    chosen = evidence_view(trial, cause)
+    layers = layer_view(chosen, kinds)
     lines = "" if chosen.collection in LAYERED else chosen.collection
     part = columns_of(trial).axis.around(layers.first, layers.last)
-    return {**asdict(layers), "lines": lines, "steps": part and [*part]}
+    figures = () if cause is None else numbers_of(cause, kinds)
+    return {**asdict(layers), "lines": lines, "figures": figures, "steps": part and [*part]}
 
 
 def last_view(trial: Trial, *, steps: int) -> dict[str, object]:

@@ -6,7 +6,7 @@ it needs and from the tensor of the finding. The page, reports and plots open wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -14,6 +14,7 @@ from functools import cache
 from ..errors import StepwatchError
 from ..model.collection import SPECS, subject
 from ..model.finding import Finding
+from ..model.subjects import NOTES, subject_of
 from ..numerics.statistics import BY_FACTORS
 from ..plugins import registry
 from ..trial import Trial
@@ -88,13 +89,65 @@ def view_of(finding: Finding, kinds: Mapping[str, str]) -> EvidenceView:
     """
     declared = declared_view(finding.rule, finding.condition)
     there = frozenset(kinds.values())
-    own = kinds.get(finding.tensor, "")
-    wanted = declared.collection or own
-    chosen = next((one for one in (wanted, own, *USUAL) if one in there), "")
+    own = kinds.get(subject_of(finding.tensor, kinds).tensor, "")
+    wanted = "" if declared.collection in NOTES else declared.collection
+    wanted = wanted or own
+    beside = ("losses",) if kinds.get(finding.tensor) in NOTES else ()
+    chosen = next((one for one in (wanted, own, *beside, *USUAL) if one in there), "")
     view = of_collection(chosen, declared.statistic if chosen == wanted else "")
     if chosen == declared.collection:
         view = replace(view, scale=declared.scale or view.scale, band=declared.band or view.band)
     return replace(view, tensors=_tensors(finding), first=finding.began, last=finding.step)
+
+
+#: The collections whose tensors are single numbers that people follow, in this order.
+NUMBERS = ("losses", "metrics", "scalars", "learning_rates")
+
+
+def numbers_of(finding: Finding, kinds: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the numbers that a finding is about: what has a figure of its own, as a loss has.
+
+    Example:
+        >>> kinds = {"loss/mse": "losses", "spread/mse": "classes", "fc.weight": "weights"}
+        >>> numbers_of(Finding("chance_level", 9, "spread/mse", ""), kinds)
+        ('loss/mse',)
+        >>> numbers_of(Finding("weight_collapse", 9, "fc.weight", ""), kinds)
+        ()
+    """
+    kind = kinds.get(finding.tensor)
+    shown = subject_of(finding.tensor, kinds).tensor
+    if kind in _OF_LOSS:
+        shown = f"loss/{finding.tensor.partition('/')[2]}"
+    return (shown,) if kinds.get(shown) in NUMBERS else ()
+
+
+# What is kept of a loss under its name.
+_OF_LOSS = ("predictions", "labels", "log_partition")
+
+
+def is_marked(finding: Finding, name: str, kinds: Mapping[str, str]) -> bool:
+    """Return whether a finding is marked in the figure of a number.
+
+    What is about no number is marked beside every loss.
+    """
+    named = numbers_of(finding, kinds)
+    return name in named if named else kinds.get(name) == "losses"
+
+
+def by_findings(
+    names: Sequence[str], findings: Iterable[Finding], kinds: Mapping[str, str]
+) -> list[str]:
+    """Return numbers in the order in which they are shown: those that findings are about first.
+
+    Args:
+        names: The numbers, in any order, which is kept of those that are about nothing.
+        findings: As figures mark them; see ``Verdict.marked``.
+        kinds: The collection of each tensor of the run.
+    """
+    found = list(findings)
+    first = [] if not found else [one for one in names if is_marked(found[0], one, kinds)][:1]
+    named = (one for finding in found for one in numbers_of(finding, kinds) if one in names)
+    return [*dict.fromkeys((*first, *named, *names))]
 
 
 def usual_view(kinds: Mapping[str, str]) -> EvidenceView:

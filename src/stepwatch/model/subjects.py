@@ -123,6 +123,17 @@ def subject_of(tensor: str, known: Container[str] | None = None) -> Subject:
     return Subject(words, shown if shown and (known is None or shown in known) else "")
 
 
+def shown_name(tensor: str) -> str:
+    """Return the name of a tensor; of a note what it is about, as its name is ours.
+
+    Example:
+        >>> shown_name("output/fc"), shown_name("loop/modules_in_eval"), shown_name("")
+        ('output/fc', 'the training loop', '')
+    """
+    about = subject_of(tensor)
+    return tensor if about.tensor == tensor else about.words
+
+
 def _called(tensor: str, spec: CollectionSpec | None) -> str:
     rest = tensor.partition("/")[2]
     words = _CALLED.get(spec.name, "") if spec is not None and rest else ""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 from collections.abc import Iterable, Sequence
 
 from ..model.finding import Finding
+from ..model.subjects import shown_name
 
 #: The most steps marked in one figure; more are counted in the legend.
 MOST_MARKS = 200
@@ -50,7 +51,8 @@ def hover_text(findings: Sequence[Finding], *, most: int = 6) -> str:
     """Return the hover text of the findings of one step."""
     lines = [f"<b>step {findings[0].began}</b>"]
     for finding in findings[:most]:
-        about = f" · {as_text(finding.tensor)}" if finding.tensor else ""
+        name = shown_name(finding.tensor)
+        about = f" · {as_text(name)}" if name else ""
         lines.append(f"<b>{as_text(finding.rule)}</b>{about}<br>{wrapped(finding.message)}")
     if len(findings) > most:
         lines.append(f"and {len(findings) - most} more")

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..formats.profile.tables import rows_by
-from ..judge.evidence_view import blank_rows, layer_view, of_collection, rows_of
+from ..judge.evidence_view import blank_rows, is_marked, layer_view, of_collection, rows_of
 from ..judge.rule import EvidenceView
 from ..model.finding import Finding
 from ..plots import heatmap, lines
@@ -42,14 +42,15 @@ def tensor_chart(
     Args:
         trial: The run.
         name: The tensor.
-        findings: Of the run; all of them are marked beside a loss.
+        findings: Of the run; those about it are marked, and beside a loss those about no number.
         statistic: What to draw; ``""`` for what suits it.
     """
     collection = trial.tensor(name).collection
     what = statistic or ("mean" if collection in _NUMBERS else "rms")
     axis = StepAxis(trial)
     columns = Lines(trial, name, what, POINTS, axis=axis).read()
-    about = (one for one in findings if one.tensor == name or collection == "losses")
+    kinds = trial.reader.tensors()
+    about = (one for one in findings if one.tensor == name or is_marked(one, name, kinds))
     marks = axis.places(about)
     return marked_chart(columns, name, "value" if what == "mean" else what, marks)
 

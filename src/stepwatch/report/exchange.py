@@ -17,6 +17,7 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from .. import __version__
+from ..judge.evidence_view import by_findings
 from ..judge.rule_runner import RuleStatus
 from ..judge.verdict import INCONCLUSIVE, Verdict, episodes, not_evaluated, plural
 from ..model.collection import spec_of, subject
@@ -307,16 +308,17 @@ def _markdown_lines(one: Judged) -> Iterator[str]:
     if len(causes) > _MOST_FINDINGS:
         yield f"\nand {plural(len(causes) - _MOST_FINDINGS, 'more cause')}"
     yield ""
-    yield from _curve(one.trial)
+    yield from _curve(one.trial, verdict)
     if open_ := not_evaluated(verdict.statuses):
         yield from ("<details><summary>What lacked data</summary>", "")
         yield from (f"- {_cell(line)}" for line in open_)
         yield from ("", "</details>", "")
 
 
-def _curve(trial: Trial) -> Iterator[str]:
-    """Yield a chart of the first loss, which Markdown's readers draw with Mermaid."""
-    names = trial.tensor_names(collection="losses")
+def _curve(trial: Trial, verdict: Verdict) -> Iterator[str]:
+    """Yield a chart of the loss in question, which Markdown's readers draw with Mermaid."""
+    losses = trial.tensor_names(collection="losses")
+    names = by_findings(losses, verdict.marked, trial.reader.tensors())
     if not names:
         return
     series = trial.tensor(names[0]).statistics(trial.modes[0])

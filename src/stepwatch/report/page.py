@@ -13,6 +13,7 @@ from html import escape, unescape
 from typing import TYPE_CHECKING, Any
 
 from ..model.finding import Finding
+from ..model.subjects import shown_name
 from ..plots.svg import svg
 from ..plots.theme import by_severity, scheme_style
 from .document import Block, Cause, Cell, Chart, Report, Section, Table, Text
@@ -302,7 +303,8 @@ def _tone(tone: str) -> str:
 
 def _cause(cause: Cause) -> str:
     finding = cause.finding
-    tensor = f'<p class="tensor">{escape(finding.tensor)}</p>' if finding.tensor else ""
+    name = shown_name(finding.tensor)
+    tensor = f'<p class="tensor">{escape(name)}</p>' if name else ""
     remedy = (
         f'<p class="advice"><b>What to do:</b> {escape(finding.remedy)}</p>'
         if finding.remedy and not cause.is_headline

@@ -5,7 +5,7 @@ Each cause is shown with the steps around it: what its tensor was then, and what
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import PurePosixPath
@@ -17,13 +17,15 @@ from ..formats.blackbox import BLACKBOX_FOLDER
 from ..formats.profile.reader import ProfileReader
 from ..formats.profile.tables import ends_ns
 from ..judge.evaluate import Progress, stored_or_evaluated, without_progress
-from ..judge.evidence_view import declared_view, evidence_view
+from ..judge.evidence_view import by_findings, declared_view, evidence_view
 from ..judge.headline import counts, rule_outcomes
 from ..judge.parameters import Spec
 from ..judge.root_cause import Chain
 from ..judge.verdict import Verdict, consequence_lines, plural
 from ..model.finding import Finding
 from ..model.steps import Mode
+from ..model.subjects import subject_of
+from ..numerics.columns import numbers
 from ..plots.downsample import envelope
 from ..plots.step_axis import StepAxis
 from ..rules import DEFAULT_RULES
@@ -39,19 +41,56 @@ _OF_TENSOR = ("mean", "rms", "min", "max", "non_finite")
 _MARGIN_NS = 15_000_000_000
 
 
-def around(trial: Trial, profile: Profile, finding: Finding) -> Iterator[Block]:
-    """Yield what is known of the steps around a finding."""
-    names = trial.tensor_names()
+def around(
+    trial: Trial,
+    profile: Profile,
+    finding: Finding,
+    shown: Container[str] = (),
+    drawn: set[tuple[str, int, int]] | None = None,
+) -> Iterator[Block]:
+    """Yield what is known of the steps around a finding: of what it is about, else of the loss.
+
+    Args:
+        trial: The run.
+        profile: Its profile.
+        finding: The finding.
+        shown: The numbers that are drawn over the whole run elsewhere.
+        drawn: What is drawn already, with its first and last step; what is drawn here is added.
+    """
+    kinds = trial.reader.tensors()
+    about = subject_of(finding.tensor, kinds).tensor
     losses = trial.tensor_names(collection="losses")[:1]
-    for name in [finding.tensor] if finding.tensor in names else losses:
+    for name in [about] if about in kinds else losses:
         rows = trial.tensor(name).statistics().to_arrow(())
-        if len(near := _near(rows, finding.began, DRAWN)):
+        near = _near(rows, finding.began, DRAWN)
+        if name != about and _is_drawn(name, rows, near, shown, drawn):
+            continue
+        if len(near):
             axis = StepAxis(trial)
             chart = _drawn(name, Series(near), finding, axis)
             if any(np.isfinite(column.mean).any() for column in chart.data["columns"].values()):
                 yield chart  # else its only mark would be in empty axes
             yield _listed(name, Series(_near(near, finding.began, LISTED)), axis)
     yield from _machine(profile, finding)
+
+
+def _is_drawn(
+    name: str,
+    rows: pa.Table,
+    near: pa.Table,
+    shown: Container[str],
+    drawn: set[tuple[str, int, int]] | None,
+) -> bool:
+    """Return whether some rows of a loss are drawn already; else they are from now on."""
+    if len(near) == len(rows) and name in shown:
+        return True
+    if drawn is None or not len(near):
+        return False
+    steps = numbers(near.column("step"))
+    part = name, int(steps.min()), int(steps.max())
+    is_known = part in drawn
+    drawn.add(part)
+    return is_known
 
 
 def _near(rows: pa.Table, step: int, reach: int) -> pa.Table:
@@ -221,10 +260,10 @@ def report(
     verdict = stored_or_evaluated(trial, rules, default=DEFAULT_RULES, shown=shown)
     profile = cached_profile(trial)
     view = evidence_view(trial, verdict.chains[0].cause if verdict.chains else None)
-    names = _curve_names(trial, verdict, view.collection)
+    names = _curve_names(trial, verdict)
     sections = [
         Section("evidence", "How it went", (*_curves(trial, verdict, names[:1]),)),
-        *cause_sections(trial, profile, verdict),
+        *cause_sections(trial, profile, verdict, names[:1]),
         Section("training", "Training", (*_curves(trial, verdict, names[1:_MOST_CURVES]),)),
         Section("model", "The model", (*heatmap_charts(trial, verdict.marked, view),)),
         Section("machine", "Time and machine", (*time_and_machine(profile),)),
@@ -325,14 +364,26 @@ def when(time_ns: int) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def cause_sections(trial: Trial, profile: Profile, verdict: Verdict) -> Iterator[Section]:
-    """Yield a section for each cause with the steps around it, and one that lists the rest."""
+def cause_sections(
+    trial: Trial, profile: Profile, verdict: Verdict, shown: Sequence[str] = ()
+) -> Iterator[Section]:
+    """Yield a section for each cause with the steps around it, and one that lists the rest.
+
+    Args:
+        trial: The run.
+        profile: Its profile.
+        verdict: What rules say of it.
+        shown: The numbers that are drawn over the whole run, with all that was found marked.
+    """
+    drawn: set[tuple[str, int, int]] = set()
     chains = verdict.chains
     for number, chain in enumerate(chains[:MOST_CAUSES], 1):
         cause = cause_of(chain, verdict)
         name = f"{chain.cause.title}, {chain.cause.where()}"
         heading = f"Cause {number}: {name}" if len(chains) > 1 else f"Cause: {name}"
-        yield Section(f"cause-{number}", heading, (cause, *around(trial, profile, chain.head)))
+        yield Section(
+            f"cause-{number}", heading, (cause, *around(trial, profile, chain.head, shown, drawn))
+        )
     rest = chains[MOST_CAUSES:]
     if rest:
         rows = tuple(
@@ -359,13 +410,10 @@ def cause_of(chain: Chain, verdict: Verdict) -> Cause:
     return Cause(chain.head, tuple(lines), verdict.confirm(chain), names, is_headline)
 
 
-def _curve_names(trial: Trial, verdict: Verdict, evidence: str) -> list[str]:
+def _curve_names(trial: Trial, verdict: Verdict) -> list[str]:
     """Return the losses, the metrics and the learning rates, what shows the first cause first."""
     names = [name for kind in _CURVES for name in trial.tensor_names(collection=kind)]
-    shows = verdict.chains[0].cause.tensor if verdict.chains else ""
-    of_view = trial.tensor_names(collection=evidence) if evidence in _CURVES else []
-    first = next((name for name in (shows, *of_view) if name in names), None)
-    return names if first is None else [first, *(name for name in names if name != first)]
+    return by_findings(names, verdict.marked, trial.reader.tensors())
 
 
 def _curves(trial: Trial, verdict: Verdict, names: Sequence[str]) -> Iterator[Block]:

@@ -98,7 +98,7 @@ export function evidence({ run, query, signal, choose, content }) {
       view.statistic ||= about.view.statistic;
       shown = about.view.steps;
       elsewhere = Boolean(about.view.lines && shown);
-      grid.evidence(about.view.lines, about.health.tone);
+      grid.evidence(about.view.lines, about.view.figures, about.health.tone);
       select(controls, view, about, query, whole);
       grid.workers(about.workers);
       const layersRead = read();

@@ -21,6 +21,22 @@ export function figuresOf(lines) {
   return found;
 }
 
+/** Whether a figure shows what was found first: one that it names, else any of a group.
+ * @param {Line[]} own @param {string} group @param {string[]} named */
+export const isEvidence = (own, group, named) => own.some((line) => (named.length ? named.includes(line.name) : Boolean(group) && line.group === group));
+
+/** Whether something that was found is marked in a figure: in those that it names, else beside losses and what shows it.
+ * @param {Line[]} own @param {{figures: string[], view: string}} mark */
+export const isMarked = (own, mark) => own.some((line) => (mark.figures.length ? mark.figures.includes(line.name) : line.group === "losses" || mark.view === line.group));
+
+/** Where a figure stands: what shows what was found first, then what else was found, in that order.
+ * @param {Line[]} own @param {boolean} isFirst @param {string[]} found names of lines */
+export function rankOf(own, isFirst, found) {
+  if (isFirst) return 1000;
+  const at = found.findIndex((name) => own.some((line) => line.name === name));
+  return at < 0 ? 1e6 : 2000 + at;
+}
+
 /**
  * @param {{run: string, query: any, choose: (change: any) => void, signal: AbortSignal, onstep: (name: string, x: number, told: any) => void, height?: number}} options
  */
@@ -34,6 +50,7 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
   /** @type {any} */ let told = null;
   let tone = "";
   let evidence = ""; // the group of lines that shows what was found first
+  /** @type {string[]} */ let named = []; // those of it that were found, if not all of them
   const listeners = [];
 
   const search = el("input", { type: "search", placeholder: "filter figures", value: query.figures ?? "", "aria-label": "filter figures" });
@@ -85,8 +102,9 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
     const shown = [...figuresOf([...lines.values()].filter((line) => !query.worker || !line.worker || line.worker === query.worker))];
     const terms = (query.figures ?? "").toLowerCase().split(/\s+/).filter(Boolean);
     const chosen = shown.filter(([title]) => terms.every((term) => `${title} ${told.titles[title] ?? ""}`.toLowerCase().includes(term)));
-    const shows = (own) => Boolean(evidence) && own[0].group === evidence;
-    const rank = ([title, own]) => (pins().includes(title) ? pins().indexOf(title) : shows(own) ? 1000 : 2000);
+    const shows = (own) => isEvidence(own, evidence, named);
+    const found = [...named, ...told.marks.flatMap((mark) => mark.figures)];
+    const rank = ([title, own]) => (pins().includes(title) ? pins().indexOf(title) : rankOf(own, shows(own), found));
     chosen.sort((a, b) => rank(a) - rank(b));
     const names = new Set(chosen.map(([title]) => title));
     for (const [title, figure] of figures) {
@@ -103,10 +121,9 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
       }
       if (grid.children[at] !== figure.figure) grid.insertBefore(figure.figure, grid.children[at] ?? null);
       figure.figure.className = ["lines", ...(shows(own) ? ["evidence", tone] : [])].join(" ").trim();
-      const isAbout = (mark) => own.some((line) => line.group === "losses" || mark.view === line.group || mark.tensor === line.name);
       figure.draw(own, {
         axis: told.axis, rounds: told.rounds, knots: told.knots, range: range(), smooth: Number(query.smooth) || 0, log: logOf(query), onscale: scaled,
-        marks: told.marks.filter(isAbout), onrange: zoom,
+        marks: told.marks.filter((mark) => isMarked(own, mark)), onrange: zoom,
         onclick: (x) => onstep(own[0].name, Math.round(x), told),
       });
     });
@@ -144,9 +161,10 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
       }));
     },
     range,
-    /** @param {string} group @param {string} level of what was found */
-    evidence(group, level) {
+    /** @param {string} group @param {string[]} figures @param {string} level of what was found */
+    evidence(group, figures, level) {
       evidence = group ?? "";
+      named = figures ?? [];
       tone = level ?? "";
     },
     onchange: (listener) => listeners.push(listener),
