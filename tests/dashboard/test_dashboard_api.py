@@ -25,6 +25,7 @@ from stepwatch.model.finding import Finding
 from stepwatch.model.record import Layout
 from stepwatch.model.steps import Mode
 from stepwatch.profile.analysis import StepSummary
+from stepwatch.report.run import report
 from stepwatch.store import open_store
 from stepwatch.testing import make_record, make_run
 from tests.support.looked_at import (
@@ -416,6 +417,28 @@ class TestColumns:
         assert ["untrained_parameter", "setup"] == listed
         assert [*listed, "exploding_tensor"] == [mark["rule"] for mark in marks]
         assert ["error", "warning", "error"] == [mark["severity"] for mark in marks]
+        assert [1, 2, 3] == [mark["number"] for mark in marks]
+
+    def test_a_heat_map_holds_one_quantity(self, tmp_path):
+        """Shares of updates that are lost are no update ratios; alone they are drawn."""
+        writer = begin(tmp_path / "run")
+        names = ("loss/mse", "update_ratio/w", "lost_updates/w", "lost_updates/v")
+        for step in range(4):
+            record = make_record(step, dict.fromkeys(names, np.float32(0.5)))
+            loss, *others = record.layout.tensors
+            layout = Layout((loss, *(replace(one, collection="updates") for one in others)))
+            writer.write(replace(record, layout=layout))
+        writer.close(End("finished", 1, 4))
+        trial = Trial(tmp_path / "run")
+        query = {"collection": "updates", "statistic": "mean"}
+
+        assert ["update_ratio/w"] == api.matrix(trial, query)["rows"]
+        lost = api.matrix(trial, {**query, "under": "lost_updates/"})["rows"]
+        assert ["lost_updates/v", "lost_updates/w"] == sorted(lost)
+        assert ["update_ratio/w"] == trial.plot.heatmap("updates", "mean").layout.meta["rows"]
+        made = {section.key: section for section in report(trial).sections}
+        (drawn, *_) = [one for one in made["model"].blocks if one.data.get("what") == "updates"]
+        assert ["update_ratio/w"] == drawn.data["names"]
 
     def test_what_ran_around_a_step_is_found_by_its_time(self, faulty):
         """The machine's time is that of the tensors; a step that is not there is said so."""

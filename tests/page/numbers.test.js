@@ -72,13 +72,13 @@ test("a time is written in the unit that suits it", () => {
 });
 
 test("each condition is marked once, where it began first, with the worst of its severities", () => {
-  const mark = (x, title, severity) => ({ x, title, severity, since: `step ${x}` });
+  const mark = (x, title, severity) => ({ x, title, severity, number: 1, since: `step ${x}` });
   const found = conditions([mark(2, "still", "warning"), mark(4, "spike", "warning"), mark(9, "spike", "error"), mark(50, "later", "info")], [0, 20]);
   assert.deepEqual(found.map((one) => [one.x, one.title, one.severity]), [[2, "still", "warning"], [4, "spike", "error"]]);
 });
 
 test("conditions are numbered in the order in which causes are listed, wherever they began", () => {
-  const found = conditions([["eval mode", 9], ["logits", 3], ["inputs", 0]].map(([title, x]) => ({ x, title, severity: "warning", since: "" })), [0, 20]);
+  const found = conditions([["eval mode", 9], ["logits", 3], ["inputs", 0]].map(([title, x]) => ({ x, title, severity: "warning", number: 1, since: "" })), [0, 20]);
   assert.deepEqual(found.map((one) => one.title), ["eval mode", "logits", "inputs"]);
 });
 

@@ -31,7 +31,7 @@ from ..judge.evidence_view import (
 )
 from ..judge.root_cause import Chain, chains
 from ..judge.verdict import marked
-from ..model.collection import SPECS
+from ..model.collection import SPECS, of_one_quantity
 from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.columns import numbers
@@ -139,11 +139,14 @@ class Columns:
     def marks(self, tensors: Container[str] | None = None) -> list[dict[str, object]]:
         """Return where what was found began: causes as they are listed, then what followed.
 
+        What has the same title has one number, which figures show.
+
         Args:
             tensors: Only what was found in one of these; ``None`` for all.
         """
         found = [one for one in marked(self.chains()) if tensors is None or one.tensor in tensors]
         found = found[:_MOST_MARKS]
+        titles = [*dict.fromkeys(one.title for one in found)]
         x = self.axis.of([one.began for one in found]).tolist()
         kinds = self._trial.reader.tensors()
         return [
@@ -152,6 +155,7 @@ class Columns:
                 "step": one.step,
                 "rule": one.rule,
                 "title": one.title,
+                "number": 1 + titles.index(one.title),
                 "since": one.since,
                 "severity": one.severity,
                 "tensor": one.tensor,
@@ -265,7 +269,7 @@ class Columns:
     ) -> LayerRows:
         """Return the rows of a heat map, as far as they were read."""
         names = self._trial.tensor_names(collection=collection)
-        names = [one for one in names if one.startswith(under)]
+        names = of_one_quantity((one for one in names if one.startswith(under)), collection)
         if not names:
             there = ", ".join(self._trial.collections) or "none"
             where = f" beneath {under}" if under else ""

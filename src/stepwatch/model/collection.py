@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from ..errors import ConfigError, nearest
@@ -172,6 +172,26 @@ def subject(tensor: str) -> str:
     if spec is None or not spec.subject or not rest:
         return tensor
     return subject(rest) if spec.subject == "parameter" else rest.partition("/")[0]
+
+
+def of_one_quantity(names: Iterable[str], collection: str) -> list[str]:
+    """Return the tensors of a collection that are comparable: those of what it mostly holds.
+
+    Args:
+        names: Of tensors of the collection, in an order that is kept.
+        collection: Its name. What else it holds is left out, unless there is nothing but that.
+
+    Example:
+        >>> of_one_quantity(["lost_updates/w", "update_ratio/w"], "updates")
+        ['update_ratio/w']
+        >>> of_one_quantity(["lost_updates/w"], "updates")
+        ['lost_updates/w']
+    """
+    known = list(names)
+    spec = SPECS.get(collection)
+    others = () if spec is None else spec.prefixes[1:]
+    main = [name for name in known if name.partition("/")[0] not in others]
+    return main or known
 
 
 _OF_LOSS = re.compile(

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import StepUnavailable, TensorUnavailable
 from ..formats.findings import parse_findings
-from ..model.collection import SPECS
+from ..model.collection import SPECS, of_one_quantity
 from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.statistics import BY_FACTORS
@@ -139,7 +139,8 @@ class Plots:
         Raises:
             TensorUnavailable: There is no such tensor.
         """
-        names = [name for name in self._of_collection(collection) if name.startswith(under)]
+        there = self._of_collection(collection)
+        names = of_one_quantity((name for name in there if name.startswith(under)), collection)
         if not names:
             raise TensorUnavailable(f"{self._trial.url} has no {collection} under {under!r}")
         mode = Mode(mode or next(iter(self._trial.modes), Mode.GLOBAL))

@@ -13,6 +13,7 @@ import pyarrow as pa
 from ..formats.profile.tables import rows_by
 from ..judge.evidence_view import blank_rows, is_marked, layer_view, of_collection, rows_of
 from ..judge.rule import EvidenceView
+from ..model.collection import of_one_quantity
 from ..model.finding import Finding
 from ..plots import heatmap, lines
 from ..plots.downsample import Envelope
@@ -105,7 +106,7 @@ def heatmap_charts(
         names = trial.tensor_names(collection=one.collection) if one.collection else []
         if not names:
             continue
-        names = in_order(names, trial.order)
+        names = in_order(of_one_quantity(names, one.collection), trial.order)
         axis, drawn = StepAxis(trial), replace(one, tensors=view.tensors)
         part = axis.around(first.first, first.last) if one is first else None
         for within in (part, None) if part else (None,):

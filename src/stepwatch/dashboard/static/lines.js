@@ -71,7 +71,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
   tools.append(
     logTool,
     tool("CSV", `save ${title} as CSV`, () => download(`${fileName(title)}.csv`, new Blob([csv(lines)], { type: "text/csv" }))),
-    tool("PNG", `save ${title} as PNG`, () => savePng(plot, title, found.map((mark, at) => `${at + 1} ${named(mark)}`))),
+    tool("PNG", `save ${title} as PNG`, () => savePng(plot, title, found.map((mark) => `${mark.number} ${named(mark)}`))),
     tool("⤢", `full screen: ${title}`, () => toggleFullScreen(figure)),
   );
   plot.setAttribute("role", "img");
@@ -183,7 +183,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       pen.textAlign = "center";
       pen.textBaseline = "middle";
       pen.font = `600 ${10 * ratio}px ${colors.font.slice(5)}`;
-      pen.fillText(String(at + 1), centers[at], top - size - ratio / 2);
+      pen.fillText(String(mark.number), centers[at], top - size - ratio / 2);
     });
     pen.restore();
   }
@@ -268,7 +268,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
     const what = JSON.stringify([lines.map((line) => [line.name, line.mode, line.worker, line.x.length < 200]), isLog(), look.axis, Boolean(look.smooth), ink().paper]);
     found = conditions(look.marks ?? [], look.range);
     several.hidden = lines.every((line) => line.mode === modeOf(line));
-    legend.replaceChildren(...found.map((mark) => el("li", { className: mark.severity }, named(mark))));
+    legend.replaceChildren(...found.map((mark) => el("li", { className: mark.severity, "data-number": mark.number }, named(mark))));
     const columns = table();
     if (chart && what === drawn) {
       chart.setData(columns);

@@ -171,6 +171,7 @@ export function gapsOf(line) {
  * @property {string} title
  * @property {string} since
  * @property {string} severity
+ * @property {number} number under which it is in every figure
  */
 
 const severities = ["info", "warning", "error"];
