@@ -79,6 +79,21 @@ class TestGlance:
 
         assert 1.0 == summarize_run(Trial(store)).rate
 
+    def test_its_rate_is_known_where_the_last_steps_have_no_loss(self):
+        """As those of a last evaluation: all steps count, from the first to the last."""
+        store = open_store("memory://evaluated")
+        writer = open_writer(RunTarget(store, "worker_0", Manifest("evaluated", 7, ("train.py",))))
+        for step in range(11):
+            arrays = {"loss/mse": np.float32(1)} if step < 6 else {"output/fc": np.ones(3)}
+            mode = Mode.TRAIN if step < 6 else Mode.EVAL
+            record = make_record(step, arrays, mode=mode, mode_step=step % 6)
+            writer.write(replace(record, time_ns=step * 2_000_000_000))
+            if step == 5:
+                writer.flush()
+        writer.close(End("finished", 9, 11))
+
+        assert 0.5 == summarize_run(Trial(store)).rate
+
     def test_a_run_without_steps_says_nothing(self):
         """It has only begun."""
         store = open_store("memory://begun")

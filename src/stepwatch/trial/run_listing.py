@@ -38,8 +38,8 @@ class RunSummary:
     Args:
         state: See ``Trial.state``.
         steps: How many steps are complete.
-        rate: Steps a second, over the last ones of a run that goes on, over all of one that does
-            not; ``None`` if there are too few.
+        rate: Steps a second, of all modes: over the last ones of a run that goes on, else from the
+            first step to the last; ``None`` if there are too few.
         last_loss: The last training loss; ``None`` if there is none.
         findings: How many there are.
         started_ns: When it began, nanoseconds since the Unix epoch; 0 if that is not known.
@@ -136,7 +136,10 @@ def _times(trial: Trial, step: int) -> tuple[Ints, Ints]:
     """Return the steps that lie in the same part as this one, ascending, and when they were."""
     names = trial.tensor_names(collection="losses") or list(trial.reader.tensors())
     table = trial.rows(frozenset(names[:1]), ["time_ns"], step=step, worker=trial.workers[0])
-    return numbers(table.column("step")), numbers(table.column("time_ns"))
+    if not len(table):  # steps of an evaluation without a loss, or of one worker only
+        table = trial.rows(None, ["time_ns"], step=step)
+    steps, at = np.unique(numbers(table.column("step")), return_index=True)
+    return steps, numbers(table.column("time_ns"))[at]
 
 
 def _first_ns(trial: Trial) -> int:

@@ -10,6 +10,7 @@ const fixed = [
   ["health", "health"], ["name", "run"], ["state", "state"], ["steps", "steps"], ["rate", "steps / s"], ["last_loss", "last loss"],
   ["spark", "loss"], ["findings", "findings"], ["tags", "tags"], ["note", "note"], ["group", "group or project"], ["started_ns", "started"],
 ];
+const meanings = { rate: "steps of all modes, over the time from the first step to the last; of a run that goes on, over its last steps" };
 const usual = ["health", "name", "state", "steps", "rate", "last_loss", "spark", "started_ns"];
 const rank = { "✕": 0, "!": 1, "–": 2, "✓": 3 };
 // What did not end by itself comes before what goes on, and that before what is over.
@@ -149,7 +150,7 @@ function heading(key, { query, choose, redraw }) {
     redraw();
   };
   const mark = sorted ? (up ? " ↑" : " ↓") : "";
-  return el("th", { scope: "col", className: ["name", "state", "tags", "note", "group"].includes(key) ? "" : "number", "aria-sort": sorted ? (up ? "ascending" : "descending") : null }, key === "spark" ? labelOf(key) : el("button", { type: "button", onclick: press }, labelOf(key) + mark));
+  return el("th", { scope: "col", className: ["name", "state", "tags", "note", "group"].includes(key) ? "" : "number", "aria-sort": sorted ? (up ? "ascending" : "descending") : null }, key === "spark" ? labelOf(key) : el("button", { type: "button", title: meanings[key], onclick: press }, labelOf(key) + mark));
 }
 
 function row(run, context) {
