@@ -12,6 +12,7 @@ test("zero has a colour of its own where colours go by factors, and no other num
   assert.deepEqual({ ...without, zero: true }, scale);
   assert.equal(shareOf(0.002, scale), 0);
   assert.ok(scaleOf(matrix(0, 0.002), true, [1e-4, 1e-2]).band, "also where one other number is there");
+  assert.ok(scaleOf(matrix(1, 1), true, [1e-4, 1e-2]).band, "also where all are alike: far above what is usual");
   assert.ok(!scaleOf(matrix(0, 0.5, 1), false).zero, "on a linear scale it has its place");
 });
 

@@ -197,6 +197,15 @@ class TestHeatmap:
 
         assert np.isnan(np.array(figure.data[0].z, dtype=float)).all()
 
+    def test_what_is_all_above_a_band_is_not_grey(self):
+        """Where all cells are alike, too: the scale holds the band."""
+        band = (1e-4, 1e-2)
+        figure = heatmap([0], ["a"], [[1.0]], statistic="mean", log=True, band=band)
+        axis = figure.layout.coloraxis
+
+        assert (-4.0, 0.0) == (axis.cmin, axis.cmax)
+        assert [(0.0, HEALTHY), (0.0, HEALTHY), (0.5, HEALTHY), (1.0, ABOVE)] == [*axis.colorscale]
+
     @pytest.mark.filterwarnings("error")
     @pytest.mark.parametrize("log", [False, True])
     def test_values_beyond_float32_are_shown_as_they_are(self, log):

@@ -92,7 +92,7 @@ def heatmap(
     names, matrix = [names[row] for row in order], matrix[order]
     starts = bucket_starts(len(steps_), points)
     cells = _cells(matrix, points, log=log)
-    colors, scale = _logarithmic(cells) if log else _linear(cells)
+    colors, scale = _logarithmic(cells, band) if log else _linear(cells)
     if log and band is not None:
         scale["colorscale"] = _around_band(band, scale["cmin"], scale["cmax"])
     first = steps_[starts]
@@ -289,11 +289,13 @@ def _linear(cells: Matrix) -> tuple[Matrix, dict[str, Any]]:
     return cells, {"colorscale": SEQUENTIAL, "cmin": low, "cmax": high, "colorbar": {}}
 
 
-def _logarithmic(cells: Matrix) -> tuple[Matrix, dict[str, Any]]:
-    """Return logarithms as colour values, none for zero and less."""
+def _logarithmic(cells: Matrix, band: tuple[float, float] | None) -> tuple[Matrix, dict[str, Any]]:
+    """Return logarithms as colour values, none for zero and less; a band is within the scale."""
     positive = cells > 0
     colors = np.log10(np.where(positive, cells, np.nan))
     low, high = _range(colors)
+    if band is not None:
+        low, high = min(low, math.log10(band[0])), max(high, math.log10(band[1]))
     ticks = _decades(low, high)
     labels = [f"{10.0**tick:.2g}" for tick in ticks]
     return colors, {

@@ -59,7 +59,7 @@ export function scaleOf(matrix, byFactors, band = null) {
   const signed = low < 0 && high > 0;
   if (signed) return { low: -Math.max(-low, high), high: Math.max(-low, high), log: false, signed, zero: false, band: null };
   const own = byFactors && low === 0;
-  const log = byFactors && low >= 0 && least < Infinity && (high > least || (own && band !== null));
+  const log = byFactors && low >= 0 && least < Infinity && (high > least || band !== null);
   const from = own && least < Infinity ? least : low;
   return { low: from, high: high > from ? high : from + 1, log, signed, zero: own, band: log ? band : null };
 }
