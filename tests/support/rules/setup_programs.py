@@ -395,14 +395,29 @@ class Reader(nn.Module):
         return self.out(found).flatten(0, 1), state
 
 
-def reads(arrange):
+class ByHand:
+    """Updates weights as scripts without an optimizer do, unseen by autograd."""
+
+    def __init__(self, parameters):
+        self.parameters = list(parameters)
+
+    def zero_grad(self):
+        for one in self.parameters:
+            one.grad = None
+
+    def step(self):
+        for one in self.parameters:
+            one.data.add_(one.grad, alpha=-0.1)
+
+
+def reads(arrange, optimize=torch.optim.Adam):
     """A text of words, in columns that are read side by side."""
     torch.manual_seed(0)
     words = [torch.tensor(one) for one in ([0, 1, 8], [4, 5, 6, 8], [2, 0, 5, 1, 7, 8], [7, 3, 8])]
     drawn = torch.cat([words[one] for one in torch.randint(0, 4, (3200,))])
     text = arrange(drawn[:12000])
     model = Reader()
-    optimizer, state = torch.optim.Adam(model.parameters(), lr=1e-3), None
+    optimizer, state = optimize(model.parameters()), None
     for step in range(30):
         at = step * 24
         optimizer.zero_grad()
@@ -761,6 +776,12 @@ CASES = {
     "a token with the id of padding": Case(partial(numbers_tokens, 0), "pads_tokens"),
     "text that is cut across": Case(partial(reads, lambda text: text.view(-1, 16)), "across"),
     "text that is cut into columns": Case(partial(reads, lambda text: text.view(16, -1).t())),
+    "text that is cut across, without an optimizer": Case(
+        partial(reads, lambda text: text.view(-1, 16), ByHand), "across"
+    ),
+    "text that is cut into columns, without an optimizer": Case(
+        partial(reads, lambda text: text.view(16, -1).t(), ByHand)
+    ),
     "letters that are said again after a separator": Case(repeats_after),
     "padding at the end of columns": Case(pads_columns),
     "edges that were reshaped": Case(partial(connects, lambda one: one.view(2, -1)), "torn_edges"),

@@ -33,7 +33,8 @@ Events of the step to which these belong, emitted by ``tracker``:
   ``backward()`` is called on where no function of torch computed it, and no known one is written
   out;
 - ``backward_ends`` (); ``update_begins``, ``update_ends`` (step, optimizer);
-- ``step_ends`` (step), of mode TRAIN; ``pauses`` (): nothing is observed for a while.
+- ``step_ends`` (step), of mode TRAIN; ``step_by_hand_ends`` (step) in its place where no optimizer
+  holds the model; ``pauses`` (): nothing is observed for a while.
 """
 
 from __future__ import annotations

@@ -192,6 +192,11 @@ class Tracker(HookGuard):
         self._updates = updates = Updates(parameters, scalars)
         self.logged = logged = LoggedScalars(observer, self.events.source("logged"))
         layers = profile.layers
+        # What is known of a step without its optimizers.
+        of_any_step = (
+            *(dependence.forget, supervision.forget, policies.forget, setup.complete),
+            *(looked_up.complete, pairs.complete, noise.complete),
+        )
         for event, *subscribers in (
             # Of torch
             ("before_forward", self._before_forward),
@@ -246,11 +251,10 @@ class Tracker(HookGuard):
             ("update_ends", updates.after, OptimizerStates(parameters, observer, scalars).observe),
             (
                 "step_ends",
-                *(dependence.forget, supervision.forget, checkpoints.complete),
-                *(policies.forget, loop.complete, setup.complete, looked_up.complete),
-                *(pairs.complete, noise.complete, logged.complete),
+                *(checkpoints.complete, loop.complete, *of_any_step, logged.complete),
                 *(derivatives.complete, layers.complete, waiting.complete, scalars.finish),
             ),
+            ("step_by_hand_ends", *of_any_step),
             (
                 "pauses",
                 *(dependence.forget, supervision.forget, policies.forget, pairs.forget),
@@ -783,6 +787,8 @@ class Tracker(HookGuard):
 
     def _complete_by_hand(self, step: OpenStep) -> None:
         """A TRAIN step ends in which the script updated the parameters itself."""
+        if not step.has_only_losses:
+            self.events.emit("step_by_hand_ends", step)
         if self._carried_by_hand.is_known and not step.has_only_losses:
             stale = self._carried_by_hand.count()
             self.observer.scalar(step, "optimizer/stale_gradients", stale, "optimizer")
