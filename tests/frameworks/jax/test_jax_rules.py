@@ -93,9 +93,15 @@ def test_a_rate_that_is_gone_long_before_the_training_ends_is_found(schedule, fo
 
 
 @pytest.mark.parametrize("typed", [False, True])
-@pytest.mark.parametrize("way", ["same", "drawn anew", "split", "folded", "by name"])
+@pytest.mark.parametrize(
+    "way",
+    ["same", "drawn anew", "split", "folded", "by name", "another folded", "in a loop", "chosen"],
+)
 def test_a_random_key_that_is_used_again_is_found(way, typed, tmp_path):
-    """All batches are one then, unless the key is folded with the number of the step."""
+    """All batches are one then, unless the key is folded with the number of the step.
+
+    That a layer folds a key of its own with what it counts is nothing to this one.
+    """
     x = np.random.default_rng(0).normal(size=(200, 4)).astype("float32")
     live = LiveWatch(["setup"])
     with JaxHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
@@ -103,6 +109,12 @@ def test_a_random_key_that_is_used_again_is_found(way, typed, tmp_path):
         @jax.jit
         def train_step(w, number, key):
             key = jax.random.fold_in(key, number) if way == "folded" else key
+            if way == "another folded":
+                w = w + 1e-3 * jax.random.normal(jax.random.fold_in(jax.random.key(1), number), 4)
+            elif way == "chosen":
+                key = jax.random.split(key, 40)[number]
+            elif way == "in a loop":
+                key = jax.lax.fori_loop(0, number, lambda at, one: jax.random.split(one)[0], key)
             chosen = jnp.asarray(x)[jax.random.choice(key, 200, (16,))]
             gradients = jax.grad(lambda w: ((chosen @ w - chosen[:, 0]) ** 2).mean())(w)
             return w - 0.1 * gradients
@@ -117,7 +129,7 @@ def test_a_random_key_that_is_used_again_is_found(way, typed, tmp_path):
             named = {"key": given} if way == "by name" else {}
             w = train_step(w, number, *([] if named else [given]), **named)
 
-    expected = ["same_key train_step"] if way in ("same", "drawn anew", "by name") else []
+    expected = [] if way in ("split", "folded", "chosen", "in a loop") else ["same_key train_step"]
     assert expected == [one.condition for one in live.findings]
 
 

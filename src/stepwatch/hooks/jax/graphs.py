@@ -1,8 +1,8 @@
-"""What the graph of a function of JAX says of the loss that a script writes out in it."""
+"""What the graph of a function of JAX says of the losses, and the draws, that a script writes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 # What gives an array another axis, or another order of them: what it makes may be meant so.
@@ -25,14 +25,100 @@ def compared_in_graph(graph: Any) -> int | None:
     return None
 
 
+# By what a graph draws.
+_DRAWS = frozenset({"random_bits", "threefry2x32", "rng_bit_generator"})
+_KEY, _OTHER = frozenset({"key"}), frozenset({"other"})
+_Sources = frozenset[str]
+
+
+def draws_by_more(graph: Any, key: int) -> bool:
+    """Return whether anything is drawn by a key together with another input.
+
+    Such as a key that is folded with the number of the step: it draws other numbers each time.
+
+    Args:
+        graph: A ``Jaxpr``.
+        key: Which of its inputs the key is.
+    """
+    given = [_KEY if place == key else _OTHER for place in range(len(graph.invars))]
+    return _KEY | _OTHER in _follow(graph, given)[1]
+
+
+def _follow(graph: Any, given: Sequence[_Sources]) -> tuple[list[_Sources], set[_Sources]]:
+    """Return what each output of a graph is made of, and what there is drawn by.
+
+    Args:
+        given: What each input is made of.
+    """
+    known = dict(zip(map(id, graph.invars), given, strict=True))
+    drawn: set[_Sources] = set()
+    for equation in graph.eqns:
+        taken = [known.get(id(one), frozenset()) for one in equation.invars]
+        together = frozenset().union(*taken)
+        if equation.primitive.name in _DRAWS:
+            drawn.add(together)
+        made = [together] * len(equation.outvars)
+        inner = list(_inner(equation))
+        if inner:
+            # Which branch of a ``cond`` runs is another way to choose.
+            chosen = taken[0] if equation.primitive.name == "cond" else frozenset()
+            made = [chosen] * len(equation.outvars)
+        for part in inner:
+            outputs, found = _follow_inner(equation, part, taken)
+            drawn |= found
+            is_plain = len(outputs) == len(made)
+            all_of = frozenset().union(together, *outputs)
+            made = [
+                one | (outputs[place] if is_plain else all_of) for place, one in enumerate(made)
+            ]
+        known.update(zip(map(id, equation.outvars), made, strict=True))
+    return [known.get(id(one), frozenset()) for one in graph.outvars], drawn
+
+
+def _follow_inner(
+    equation: Any, graph: Any, taken: Sequence[_Sources]
+) -> tuple[list[_Sources], set[_Sources]]:
+    """Follow a graph within another; what a loop carries goes round until nothing is added."""
+    # Of a ``while`` come those of its condition first, of a ``cond`` the number of the branch.
+    beside = len(taken) - len(graph.invars)
+    if beside < 0 or (beside and equation.primitive.name not in ("while", "cond")):
+        return _follow(graph, [frozenset().union(*taken)] * len(graph.invars))
+    given = list(taken[beside:])
+    while True:
+        outputs, drawn = _follow(graph, given)
+        carried = _carried(equation, len(given))
+        new = list(given)
+        for place, output in zip(carried, outputs, strict=False):
+            new[place] = given[place] | output
+        if new == given:
+            return outputs, drawn
+        given = new
+
+
+def _carried(equation: Any, num_inputs: int) -> range:
+    """Return which inputs of the body of a loop are what it returned the time before."""
+    if equation.primitive.name == "scan":
+        first = equation.params["num_consts"]
+        return range(first, first + equation.params["num_carry"])
+    if equation.primitive.name == "while":
+        return range(equation.params["body_nconsts"], num_inputs)
+    return range(0)
+
+
 def _graphs(graph: Any) -> Iterator[Any]:
     yield graph
     for equation in graph.eqns:
-        for value in equation.params.values():
-            for one in value if isinstance(value, (list, tuple)) else (value,):
-                inner = getattr(one, "jaxpr", one)
-                if hasattr(inner, "eqns"):
-                    yield from _graphs(inner)
+        for inner in _inner(equation):
+            yield from _graphs(inner)
+
+
+def _inner(equation: Any) -> Iterator[Any]:
+    """Yield the graphs that an operation is made of."""
+    for value in equation.params.values():
+        for one in value if isinstance(value, (list, tuple)) else (value,):
+            inner = getattr(one, "jaxpr", one)
+            if hasattr(inner, "eqns"):
+                yield inner
 
 
 def _compared(graph: Any) -> int | None:

@@ -8,13 +8,14 @@ counts no step: its moments and its schedule begin anew each time.
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
 import numpy as np
+
+from .graphs import draws_by_more
 
 KEY, STATE = "same_key", "same_state"
 #: What draws by a key; the script does so between steps, as the rows of a batch.
@@ -48,8 +49,6 @@ class RepeatedArguments:
     """Counts how often in a row each function is given one random key, or one optimizer state."""
 
     def __init__(self) -> None:
-        #: Whether a key was folded with a traced value, as the number of the step.
-        self.are_folded = False
         self._num_steps = 0
         # For what is drawn in the same way by one key: after how many steps it was drawn last, and
         # in how many of these that follow each other.
@@ -57,6 +56,8 @@ class RepeatedArguments:
         self._num_draws: Counter[str] = Counter()
         self._num_calls: Counter[str] = Counter()
         self._last: dict[tuple[str, str, str], tuple[bytes, int]] = {}
+        # Of keys that stayed the same whether a function draws by them and something else.
+        self._varied: dict[tuple[str, str], bool] = {}
 
     def draw(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
         """Add what is drawn outside of jitted functions.
@@ -96,7 +97,11 @@ class RepeatedArguments:
         self._num_calls[function] += 1
 
     def add(
-        self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+        self,
+        function: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        graph: Callable[[], Any],
     ) -> Iterator[tuple[str, int]]:
         """Add a call that trains; yield what was the same for long, and in how many calls.
 
@@ -104,6 +109,7 @@ class RepeatedArguments:
             function: Its name.
             args: What it was called with by position,
             kwargs: and by name.
+            graph: Returns its ``Jaxpr``, ``None`` if it is not known.
         """
         self.looked_at(function)
         given = {str(place): value for place, value in enumerate(args)} | dict(kwargs)
@@ -114,8 +120,20 @@ class RepeatedArguments:
                 last, count = self._last.get((function, place, kind), (b"", 0))
                 count = count + 1 if content == last else 1
                 self._last[function, place, kind] = content, count
-                if count >= LEAST_CALLS and not (kind == KEY and self.are_folded):
+                if count < LEAST_CALLS:
+                    continue
+                if kind == KEY and (function, place) not in self._varied:
+                    self._varied[function, place] = _is_varied(value, args, kwargs, graph())
+                if kind != KEY or not self._varied[function, place]:
                     yield kind, count
+
+
+def _is_varied(key: Any, args: Sequence[Any], kwargs: Mapping[str, Any], graph: Any | None) -> bool:
+    """Return whether a function draws by a key and something else, as far as its graph is known."""
+    leaves = jax.tree.leaves((tuple(args), dict(kwargs)))
+    if graph is None or len(leaves) != len(graph.invars):
+        return True
+    return draws_by_more(graph, next(at for at, leaf in enumerate(leaves) if leaf is key))
 
 
 def _key(value: Any) -> bytes | None:
@@ -143,26 +161,3 @@ def _counts(value: Any) -> bytes | None:
         if isinstance(leaf, jax.Array) and leaf.ndim == 0 and leaf.dtype == np.int32
     ]
     return b"".join(one.tobytes() for one in counts) or None
-
-
-def instrumented_fold(
-    arguments: Callable[[], RepeatedArguments | None],
-) -> Callable[[Function], Function]:
-    """Return what makes what stands in the place of ``jax.random.fold_in``.
-
-    Args:
-        arguments: Returns those that are counted now.
-    """
-
-    def wrapper(fold_in: Function) -> Function:
-        @functools.wraps(fold_in)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            counted = arguments()
-            given = (*args[1:], *kwargs.values())
-            if counted is not None and any(isinstance(one, jax.core.Tracer) for one in given):
-                counted.are_folded = True
-            return fold_in(*args, **kwargs)
-
-        return call
-
-    return wrapper

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import jax
@@ -319,7 +320,7 @@ class Tracker:
         if stats.trains:
             self.arguments.trained()
             if self.arguments.looks_at(function):
-                self._add_arguments(function, args, kwargs)
+                self._add_arguments(function, carrier, args, kwargs)
                 self._add_unread_ends(carrier, args, kwargs)
         elif self.arguments.looks_at(function):
             self._add_evaluated(function, carrier, args, kwargs)
@@ -329,9 +330,12 @@ class Tracker:
 
     @timed
     @guarded
-    def _add_arguments(self, function: str, args: Any, kwargs: Any) -> None:
+    def _add_arguments(
+        self, function: str, carrier: InstrumentedFunction, args: Any, kwargs: Any
+    ) -> None:
         """Note whether a function that trains is given the same key, or state, again and again."""
-        for kind, count in self.arguments.add(function, args, kwargs):
+        graph = partial(self._graph, carrier, args, kwargs)
+        for kind, count in self.arguments.add(function, args, kwargs, graph):
             self._note_same(kind, function, count)
 
     @timed
@@ -387,15 +391,17 @@ class Tracker:
         """
         if step.mode is not Mode.TRAIN or not step.wants("dependence"):
             return None
+        graph = self._graph(carrier, args, kwargs)
+        number = None if graph is None else compared_in_graph(graph)
+        return None if number is None else (str(getattr(carrier, "__name__", "loss")), number)
+
+    def _graph(self, carrier: InstrumentedFunction, args: Any, kwargs: Any) -> Any | None:
+        """Return the graph that a function runs; ``None`` if it is not known."""
         trace = getattr(carrier.with_stats(self._plan), "trace", None)
-        if trace is None:
-            return None
         try:
-            graph = trace(*args, **kwargs).jaxpr.jaxpr
+            return None if trace is None else trace(*args, **kwargs).jaxpr.jaxpr
         except Exception:  # noqa: BLE001  of what the script does wrong its own call tells
             return None
-        number = compared_in_graph(graph)
-        return None if number is None else (str(getattr(carrier, "__name__", "loss")), number)
 
     def differentiate(
         self, with_stats: Function, plain: Function, function: Function, args: Any, kwargs: Any

@@ -22,7 +22,7 @@ from ..patching import PatchSet, calling_first
 from .losses import LossFunctions
 from .modules import ModuleCalls, function_name
 from .packed_stats import GraphPlan, TraceStats
-from .repeats import DRAWS, RepeatedArguments, instrumented_fold
+from .repeats import DRAWS
 from .schedules import Schedules
 
 if TYPE_CHECKING:
@@ -294,11 +294,6 @@ def _collecting(*, in_loop: bool = False, function: str = "") -> Iterator[Callab
         yield lambda: tracker.closed(collector)
 
 
-def _arguments() -> RepeatedArguments | None:
-    tracker = active_tracker()
-    return None if tracker is None else tracker.arguments
-
-
 def _drawn(name: str, *args: Any, **kwargs: Any) -> None:
     tracker = active_tracker()
     if tracker is not None and args:
@@ -322,7 +317,6 @@ class Patches:
             (jax, "checkpoint", instrumented_checkpoint),
             (jax, "remat", instrumented_checkpoint),
             (jax.lax, "scan", InstrumentedScan),
-            (jax.random, "fold_in", instrumented_fold(_arguments)),
             *((jax.random, name, calling_first(partial(_drawn, name))) for name in DRAWS),
         ]
         for module, name, make in replacements:
