@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 import numpy as np
 import pytest
 
-from stepwatch.hooks.terminals import has_ends, unread_ends
+from stepwatch.hooks.terminals import has_ends, unread_ends, unread_fields
 
 SCRIPT = """
 def update(q, params, batch):
@@ -95,3 +97,68 @@ def test_others_are_let_be(tmp_path, before, after):
 def test_flags_have_ends_where_some_are_one(flags, expected):
     """In an environment that never ends all are 0."""
     assert expected == has_ends(flags)
+
+
+Batch = namedtuple("Batch", "observations actions next_observations dones rewards")
+BY_NAME = SCRIPT.replace(
+    "    obs, act, rew, nxt, done = batch\n", "    data = batch.sample(8)\n"
+).replace(
+    "rew + GAMMA * q(params, nxt)", "data.rewards + GAMMA * q(params, data.next_observations)"
+)
+
+
+def fields_in(folder, text, name="update"):
+    """Return the batches of a script whose ends are not read."""
+    file = folder / "script.py"
+    file.write_text(text)
+    code = compile(text, file, "exec")
+    names = {}
+    exec(code, names)
+    return [one.batch for one in unread_fields(names[name].__code__ if name else code)]
+
+
+def test_a_field_of_ends_that_is_not_read_is_found(tmp_path):
+    assert ["data"] == fields_in(tmp_path, BY_NAME)
+
+
+def test_it_is_found_outside_of_functions(tmp_path):
+    text = """
+def learn(q, memory):
+    return (data for data in memory)
+
+
+if "q" in globals():
+    data = memory.sample(8)
+    target = data.rewards.flatten() + args.gamma * q(data.next_observations)
+"""
+    text += SCRIPT[SCRIPT.index("class Env") :]
+
+    assert ["data"] == fields_in(tmp_path, text, "")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param("GAMMA *", "GAMMA * (1 - data.dones) *", id="it is read"),
+        pytest.param("return target", "return target * weigh(data)", id="it may be read elsewhere"),
+        pytest.param("return target", "return target * data.discounts", id="there are discounts"),
+        pytest.param("data.rewards +", "rewards +", id="the reward is none of the batch"),
+        pytest.param("data.next_observations", "nxt", id="no next states are read"),
+        pytest.param("float(done)", "float(done or cut)", id="no ends proper are stored"),
+    ],
+)
+def test_other_batches_are_let_be(tmp_path, before, after):
+    assert before in BY_NAME
+    assert [] == fields_in(tmp_path, BY_NAME.replace(before, after))
+
+
+def test_the_field_is_found_among_those_of_the_batch(tmp_path):
+    file = tmp_path / "script.py"
+    file.write_text(BY_NAME)
+    names = {}
+    exec(compile(BY_NAME, file, "exec"), names)
+    (one,) = unread_fields(names["update"].__code__)
+
+    assert ("dones", 7) == one.value({"data": Batch(1, 2, 3, 7, 4)})
+    assert ("", None) == one.value({"data": 1})
+    assert ("", None) == one.value({})

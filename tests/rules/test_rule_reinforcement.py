@@ -189,8 +189,41 @@ for number in range(80):
         learn(values, target, optimizer, memory)
 """
 
+# The same of a batch whose parts have names.
+LEARNS_BY_NAME = (
+    LEARNS_FROM_MEMORY.replace(
+        "import random\n", "import random\nfrom collections import namedtuple\n"
+    )
+    .replace(
+        "class Env", "Batch = namedtuple('Batch', 'obs action reward nxt done')\n\n\nclass Env"
+    )
+    .replace(
+        "obs, action, reward, nxt, done = map(torch.tensor, ", "batch = Batch(*map(torch.tensor, "
+    )
+    .replace("random.sample(memory, 32)))", "random.sample(memory, 32))))")
+    .replace("reward + gamma * target(nxt)", "batch.reward + gamma * target(batch.nxt)")
+    .replace("values(obs).gather(1, action", "values(batch.obs).gather(1, batch.action")
+)
+
 
 class TestRlUpdate:
+    @pytest.mark.parametrize(
+        ("flag", "goal", "found"),
+        [
+            ("random.random() < 0.2", "reward + gamma *", ["past_the_end"]),
+            ("random.random() < 0.2", "reward + (1 - batch.done) * gamma *", []),
+            ("False", "reward + gamma *", []),
+        ],
+    )
+    def test_a_field_of_ends_that_is_never_read_is_found(self, flag, goal, found, tmp_path):
+        file = tmp_path / "script.py"
+        file.write_text(LEARNS_BY_NAME.replace("FLAG", flag).replace("reward + gamma *", goal))
+        code = compile(file.read_text(), file, "exec")
+
+        findings, _ = judge(lambda: exec(code, {}), "rl_update", tmp_path / "run")
+
+        assert found == [json.loads(one)["condition"] for one in findings]
+
     @pytest.mark.parametrize(
         ("flag", "goal", "found"),
         [

@@ -2,19 +2,20 @@
 
 The target of a value is the reward and a discount times the value of the next state, which there is
 not where an episode has ended. A function that is compiled holds no trace of what it does not use,
-so it is read: it unpacks the flags and forms such a target without them. What flags are of is read
-where an environment takes a step: of episodes that were cut off only, they are left out rightly.
+so it is read: it unpacks the flags, or names the other fields of a batch, and forms such a target
+without them. What flags are of is read where an environment takes a step: of episodes that were cut
+off only, they are left out rightly.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -67,6 +68,27 @@ class Unread(NamedTuple):
         return given[self.place] if is_sequence else None
 
 
+class UnreadField(NamedTuple):
+    """A batch whose rewards and next states are read by name, and the ends beside them are not.
+
+    Args:
+        function: The name of the function that does so.
+        batch: What it calls the batch.
+    """
+
+    function: str
+    batch: str
+
+    def value(self, variables: Mapping[str, Any]) -> tuple[str, Any]:
+        """Return what the field is called, and the flags; ``None`` where there is none, or more."""
+        batch = variables.get(self.batch)
+        fields: Iterable[Any] = getattr(batch, "_fields", ()) or getattr(batch, "__dict__", ())
+        names = [one for one in fields if isinstance(one, str)]
+        ends = [one for one in names if _END.fullmatch(one)]
+        is_other = any(_MASK.search(one) or _DISCOUNT.search(one) for one in names)
+        return (ends[0], getattr(batch, ends[0])) if len(ends) == 1 and not is_other else ("", None)
+
+
 def has_ends(flags: Any) -> bool:
     """Return whether flags are zeros and ones, one for each of a batch, and some are ones.
 
@@ -96,6 +118,83 @@ def unread_ends(code: CodeType, *, is_alone: bool = True) -> tuple[Unread, ...]:
     if not is_alone:
         return tuple(found.values())
     return (found[line],) if line in found else ()
+
+
+def unread_fields(code: CodeType) -> tuple[UnreadField, ...]:
+    """Return the batches of which a function, or a script, forms a target without their ends.
+
+    Args:
+        code: Of the function, or of all that stands outside of functions.
+    """
+    file = code.co_filename
+    line = 0 if code.co_name == "<module>" else code.co_firstlineno
+    return _fields_by_line(file).get(line, ()) if is_script(file) else ()
+
+
+@lru_cache(maxsize=64)
+def _fields_by_line(file: str) -> Mapping[int, tuple[UnreadField, ...]]:
+    tree = _tree(file)
+    if tree is None or not _stores_ends(tree):
+        return {}
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    found = {_first_line(one): tuple(_fields_in(one, one.name, tree)) for one in functions}
+    return {0: tuple(_fields_in(tree, "script", tree)), **found}
+
+
+def _fields_in(scope: ast.AST, name: str, tree: ast.Module) -> Iterator[UnreadField]:
+    """Yield the batches of a function or module, by the fields that are read of them."""
+    nodes = list(_within(scope))
+    names = [one for one in nodes if isinstance(one, ast.Name)]
+    if any(_MASK.search(one.id) for one in names):
+        return
+    drawn = {
+        node.targets[0].id
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.targets[0], ast.Name)
+    }
+    for batch in sorted(drawn):
+        fields = [one.attr for one in nodes if _is_field(one, batch)]
+        reads = sum(one.id == batch and isinstance(one.ctx, ast.Load) for one in names)
+        # Else it may be given to a function that reads them.
+        is_known = len(fields) == reads and not any(
+            _is_field(one, batch) and (_END.fullmatch(one.attr) or _DISCOUNT.search(one.attr))
+            for one in ast.walk(tree)
+        )
+        rewards = [one for one in fields if _REWARD.fullmatch(one)]
+        has_next = any(_NEXT.fullmatch(one) for one in fields)
+        if is_known and rewards and has_next and _adds_reward(nodes, batch):
+            yield UnreadField(name, batch)
+
+
+def _adds_reward(nodes: Sequence[ast.AST], batch: str) -> bool:
+    """Return whether a reward of a batch and a discount times something are added up."""
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Add)
+        and any(
+            _is_discounted(other)
+            and any(
+                _is_field(part, batch) and _REWARD.fullmatch(part.attr) for part in ast.walk(one)
+            )
+            for one, other in ((node.left, node.right), (node.right, node.left))
+        )
+        for node in nodes
+    )
+
+
+def _is_field(node: ast.AST, batch: str) -> TypeGuard[ast.Attribute]:
+    is_attribute = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    return is_attribute and node.value.id == batch  # type: ignore[attr-defined]  # of an attribute
+
+
+def _within(scope: ast.AST) -> Iterator[ast.AST]:
+    """Yield what stands in a function or module, and in no function or class inside of it."""
+    for node in ast.iter_child_nodes(scope):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node
+            yield from _within(node)
 
 
 @lru_cache(maxsize=64)

@@ -21,7 +21,7 @@ import torch
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
 from ...script import returns_of_script, script_frames
-from ...terminals import has_ends, unread_ends
+from ...terminals import has_ends, unread_ends, unread_fields
 from ..autograd import operation
 from ..internals import in_transform, isolated_compute
 from ..models import Names, unwrap
@@ -648,13 +648,17 @@ def _value_of(node: Any, outputs: Iterable[torch.Tensor], left: int = 8) -> torc
 def _unread_ends() -> Iterator[str]:
     """Yield functions that lead here, and flags of ends that they leave unread."""
     for frame in script_frames():
-        for one in unread_ends(frame.f_code):
-            flags = frame.f_locals.get(one.name)
+        variables = frame.f_locals
+        found = [
+            (one.function, one.name, variables.get(one.name)) for one in unread_ends(frame.f_code)
+        ]
+        found += [(one.function, *one.value(variables)) for one in unread_fields(frame.f_code)]
+        for function, name, flags in found:
             if isinstance(flags, torch.Tensor):
                 known = readable(flags)
                 flags = None if known is None or not known.is_cpu else to_numpy(known)
             if has_ends(flags):
-                yield f"{one.function}/{one.name}"
+                yield f"{function}/{name}"
 
 
 def _bootstraps_through(regression: Regression, outputs: list[torch.Tensor]) -> bool:
