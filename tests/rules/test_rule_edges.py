@@ -258,6 +258,19 @@ class TestNonFiniteOrigin:
         assert 1 < finding.evidence["headroom_bits"] < 2
         assert "bits of overflow" in finding.message
 
+    @pytest.mark.parametrize(("between", "expected"), [(1.0, [0, 300]), (nan, [0]), (None, [0])])
+    @pytest.mark.parametrize("rule", ["non_finite_origin", "exploding_tensor"])
+    def test_it_is_said_again_only_after_values_were_finite(self, rule, between, expected):
+        """Steps that do not show what was not finite do not end it, however many there are."""
+        steps = [step_of({"weights": {"w": [nan]}})]
+        steps += [step_of({"learning_rates": {"learning_rate/0": 0.1}}, at) for at in range(1, 150)]
+        if between is not None:
+            steps.append(step_of({"weights": {"w": [between]}}, 150))
+        steps += [step_of({"scalars": {"x": 1.0}}, at) for at in range(151, 300)]
+        steps.append(step_of({"weights": {"w": [nan]}, "losses": {"loss/L": nan}}, 300))
+
+        assert expected == steps_at(run(rule, steps))
+
     def test_one_finding_for_a_nan_that_spreads(self):
         """Downstream steps and other workers are the same episode."""
         first = step_of({"outputs": {"output/fc": [nan]}}).records[0]

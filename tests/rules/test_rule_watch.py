@@ -168,6 +168,15 @@ class TestEpisodes:
 
         assert [0] == [finding.step for finding in found]
 
+    def test_what_holds_in_training_and_evaluation_is_one_finding(self):
+        """Steps of each mode are counted for themselves: an evaluation here and there ends none."""
+        modes = [Mode.EVAL if at % 50 == 49 else Mode.TRAIN for at in range(300)]
+        steps = [step_of({"scalars": {"x": 1}}, at, mode) for at, mode in enumerate(modes)]
+
+        found, _ = run(Above(), steps, cooldown_steps=10)
+
+        assert [0] == [finding.step for finding in found]
+
     def test_what_held_at_every_look_is_one_however_rare_looks_are(self):
         """It says since when; once it was away it may be news again."""
 

@@ -288,9 +288,9 @@ class RuleRunner:
         self._unevaluated: str | None = None
         self._ended = False
         self._last_step = -1
-        # When each condition was met last: as an episode is counted, and the global step; and how
-        # severe it was.
-        self._last_observed: dict[tuple[str, str], tuple[int, int, int]] = {}
+        # When each condition was met last: as an episode is counted in each mode, and the global
+        # step; and how severe it was.
+        self._last_observed: dict[tuple[str, str], tuple[Counter[Mode | None], int, int]] = {}
         # How many steps of each mode it evaluated: an episode is counted in those.
         self._in_mode: Counter[Mode] = Counter()
         self._fed: WeakKeyDictionary[Layout, bool] = WeakKeyDictionary()
@@ -357,7 +357,7 @@ class RuleRunner:
         except Exception as error:  # noqa: BLE001 - a rule is anybody's code, others must go on
             self._fail(error)
             return []
-        return self._news(found, view, at=self._in_mode[view.mode]) if found else found
+        return self._news(found, view) if found else found
 
     def _look(self, step: StepView) -> None:
         """Show the rule a step that comes before those that it judges."""
@@ -481,8 +481,7 @@ class RuleRunner:
         news = []
         scope = self.watched.scope
         for finding in found:
-            now = max(self._in_mode.values(), default=0) if at is None else at
-            if not self._is_news(finding, now, scope):
+            if not self._is_news(finding, view.mode if view else None, at, scope):
                 self._suppressed += 1
                 continue
             severity = scope.severity or finding.severity
@@ -500,15 +499,18 @@ class RuleRunner:
                 break
         return news
 
-    def _is_news(self, finding: Finding, at: int, scope: Scope) -> bool:
+    def _is_news(self, finding: Finding, mode: Mode | None, at: int | None, scope: Scope) -> bool:
         key = (finding.condition or finding.tensor, finding.worker)
         last, last_step, worst = self._last_observed.get(key, (None, -1, -1))
         severity = SEVERITIES.index(finding.severity)
-        self._last_observed[key] = at, finding.step, max(severity, worst)
+        # All modes: what held in evaluations in between was not away from training.
+        now: Counter[Mode | None] = Counter(self._in_mode)
+        now[None] = max(self._in_mode.values(), default=0) if at is None else at
+        self._last_observed[key] = now, finding.step, max(severity, worst)
         if last is None or severity > worst:
             return True
         was_away = finding.onset is None or finding.onset > last_step
-        return was_away and at - last > scope.cooldown_steps
+        return was_away and now[mode] - last[mode] > scope.cooldown_steps
 
     def _set_unevaluated(self, why: str | None) -> list[Finding]:
         self._unevaluated = why

@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy.typing as npt
 
 from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, Rule, Selection
-from ..judge.step_view import StepView, TensorGroup, TensorView
+from ..judge.step_view import StepNumber, StepView, TensorGroup, TensorView
 from ..model.finding import Finding
 from ..model.record import StepRecord
 from ..numerics.measures import by_x, headroom_bits, listed, number
@@ -414,6 +415,33 @@ class NonFiniteRule(Rule):
     amp_skips: int
     #: The worker with whom the episode that goes on began, whoever is first later.
     _episode = ""
+    #: The step with which it began, and the collections of the tensors that were not finite since.
+    _since: StepNumber | None = None
+    _spoiled: Mapping[str, str] = MappingProxyType({})
+
+    def _went_on(self, step: StepView) -> StepNumber | None:
+        """Add a step that is not finite; return when what goes on began, ``None`` if only now."""
+        before = self._since
+        if before is None or step.number <= before.number:  # the run was resumed before it
+            before, self._since, self._spoiled = None, step.at, {}
+        self._spoiled = {**self._spoiled, **_by_finite(step)[0]}
+        return before
+
+    def _end_if_finite(self, step: StepView) -> None:
+        """End the episode if a step shows that values are finite again.
+
+        It shows nothing where it has none of the tensors that were not finite. Weights tell more
+        than losses, and these more than what depends on the batch.
+        """
+        if self._since is None:
+            return
+        kinds = set(self._spoiled.values())
+        telling = next((kind for kind in ("weights", "losses") if kind in kinds), None)
+        finite = _by_finite(step)[1].keys() & {
+            name for name, kind in self._spoiled.items() if telling in (None, kind)
+        }
+        if finite:
+            self._episode, self._since, self._spoiled = "", None, {}
 
     def excuses(self, step: StepView, worker: str) -> bool:
         """Return whether the gradients of this step may be non-finite; ask once a step."""
@@ -421,6 +449,21 @@ class NonFiniteRule(Rule):
         if tensor is None:
             return False
         return 0 < self.streak(worker, tensor.statistics.mean > 0) < self.amp_skips
+
+
+def _by_finite(step: StepView) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the collections of the tensors of a step that are not finite, and of those that are.
+
+    Args:
+        step: Those that only measure something are left out, and those of which nothing is known.
+    """
+    found: tuple[dict[str, str], dict[str, str]] = {}, {}
+    for group in step.groups():
+        counts = group.record.statistics[group.rows, NAN : NEGINF + 1]
+        for info, row in zip(group.infos, counts.tolist(), strict=True):
+            if info.collection not in _MEASURES and not any(map(math.isnan, row)):
+                found[not any(row)][info.name] = info.collection
+    return found
 
 
 class ExplodingTensor(NonFiniteRule):
@@ -466,7 +509,7 @@ class ExplodingTensor(NonFiniteRule):
         if bad:
             yield self._finding(step, bad)
         else:
-            self._episode = ""
+            self._end_if_finite(step)
 
     def _bad(self, group: TensorGroup, *, excused: bool) -> npt.NDArray[np.bool_]:
         counts = group.record.statistics[group.rows, NAN : NEGINF + 1] > 0  # nan: not known
@@ -501,6 +544,7 @@ class ExplodingTensor(NonFiniteRule):
             value=float(counts["nan"] + infinite),
             threshold=0.0,
             severity="error",
+            onset=self._went_on(step),
             condition="non_finite",
             remedy="lower the learning rate or clip gradients; check the data, and log, division"
             " and square root near zero",
@@ -554,7 +598,7 @@ class NonFiniteOrigin(NonFiniteRule):
                 if origin is not None:
                     origins.append((record.worker, origin))
         if not origins:
-            self._episode = ""
+            self._end_if_finite(step)
             return
         # one worker's nan reaches the others by way of the gradients: the earliest stage is it
         worker, origin = min(origins, key=lambda pair: pair[1].stage)
@@ -591,6 +635,7 @@ class NonFiniteOrigin(NonFiniteRule):
             value=float(tensor.statistics.non_finite),
             threshold=0.0,
             severity="error",
+            onset=self._went_on(step),
             condition="non_finite",
             remedy=_CAPTURE_ALL * maybe_others + (origin.remedy or _REMEDIES[origin.cause]),
             evidence={"cause": origin.cause, "origin_worker": worker, **evidence},
