@@ -135,6 +135,29 @@ class TestChains:
 
         assert data == chain.cause
 
+    def test_weights_that_an_explosion_moved_follow_from_it(self):
+        """They stand before it in their step: what the optimizer was given made both."""
+        stale = found("untrained_parameter", 10, "first.weight", condition="zero_grad", onset=0)
+        runaway = found("step_size", 170, condition="diverged", onset=126)
+        moved = found("weights_moved", 170, "last.weight", condition="replaced")
+        origin = found("non_finite_origin", 170, "output/last", evidence={"cause": "output"})
+        later = found("weights_moved", 171, "first.weight", condition="changed")
+
+        (chain,) = chains([moved, later, origin, runaway, stale], MODEL)
+        assert stale == chain.cause
+        (chain,) = chains([moved, later, origin, runaway], MODEL)
+        assert runaway == chain.cause
+
+    def test_a_weight_that_something_else_moved_is_a_cause_of_its_own(self):
+        """One of many, or all of them at the very step at which the loss jumps."""
+        runaway = found("step_size", 170, condition="diverged", onset=170)
+        moved = found("weights_moved", 170, "last.weight", condition="replaced")
+        early = replace(runaway, onset=126)
+        single = replace(moved, condition="changed")
+
+        assert moved in [one.cause for one in chains([moved, runaway], MODEL)]
+        assert single in [one.cause for one in chains([single, early], MODEL)]
+
     def test_the_gradient_fades_behind_a_dead_layer_only(self):
         """Backward comes from the loss: what lies after the layer keeps its gradient."""
         dead = found("dead_relu", 20, "active/relu")

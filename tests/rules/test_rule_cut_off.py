@@ -243,6 +243,31 @@ class TestDivergence:
     def test_so_is_one_after_which_it_is_infinite(self):
         assert ["diverged"] == self.watched([1.0, math.inf], [1.0, 40.0])
 
+    def test_a_loss_that_is_nan_at_each_look_is_compared_with_the_last_finite_one(self):
+        """And it began after the last look at which the weights were as before."""
+        watch = Watch(["step_size"])
+        looks = [(0, 0.5, 1.0), (1, 0.7, 1.1), (45, math.nan, 1e9), (46, math.nan, 1e12)]
+        (found,) = [
+            finding
+            for at, loss, weight in looks
+            for finding in watch.evaluate(
+                step_of({"losses": {"loss/mse_loss": [loss]}, "weights": {"a": [weight]}}, at)
+            )
+        ]
+
+        assert "loss/mse_loss went from 0.7 to nan" in found.message
+        assert (45, 2) == (found.step, found.onset)
+
+    def test_a_jump_between_two_steps_begins_with_the_second(self):
+        watch = Watch(["step_size"])
+        steps = [
+            step_of({"losses": {"loss/L": [loss]}, "weights": {"a": [weight]}}, at)
+            for at, (loss, weight) in enumerate([(1.0, 1.0), (1.0, 1.0), (1e3, 40.0)])
+        ]
+        (found,) = [finding for step in steps for finding in watch.evaluate(step)]
+
+        assert (2, 2) == (found.step, found.onset)
+
     def test_so_is_a_loss_that_falls_without_bound(self):
         """As where a term has the wrong sign."""
         assert ["unbounded"] == self.watched([1.0, -1e3], [1.0, 40.0])

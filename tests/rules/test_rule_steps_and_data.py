@@ -226,6 +226,17 @@ class TestWeightsMoved:
 
         assert ("changed", severity) == (found.condition, found.severity)
 
+    @pytest.mark.parametrize(("loss", "expected"), [(1.0, [6]), (np.nan, []), (np.inf, [])])
+    def test_what_moves_weights_after_a_loss_that_is_not_finite_follows_from_it(
+        self, loss, expected
+    ):
+        steps = [
+            _trained(at, weight=9.0 if at == 6 else 1.0, loss=loss if at == 5 else 1.0)
+            for at in range(7)
+        ]
+
+        assert expected == [one.step for one in judged("weights_moved", steps)[0]]
+
     def test_without_updates_there_is_no_judgement(self):
         steps = [step_of({"weights": {"a": [1.0]}}, at) for at in range(5)]
 

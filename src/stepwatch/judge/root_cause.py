@@ -151,6 +151,11 @@ def on_the_way_back(cause: Finding, effect: Finding, order: StepOrder) -> bool:
     return maker is None or reached is None or reached <= maker
 
 
+def of_all_weights(cause: Finding, effect: Finding, order: StepOrder) -> bool:  # noqa: ARG001
+    """Hold where a training that diverges moved most of the weights."""
+    return cause.condition in ("diverged", "unbounded") and effect.condition == "replaced"
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """One sign may bring about another.
@@ -288,6 +293,9 @@ LINKS = (
     # weights that became NaN spoil each step after it
     *_links(("loss_input", "bad_data", "non_finite"), ("non_finite",)),
     *_links(("bad_data", "non_finite"), ("spike",)),
+    # what moves weights by much then
+    *_links(_NOT_FINITE, ("moved",)),
+    Link("updates", "moved", of_all_weights),
     # what was loaded is not what is trained on
     *_links(
         ("loaded",),

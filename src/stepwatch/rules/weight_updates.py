@@ -179,6 +179,8 @@ class WeightsMoved(Rule):
     Steps in between that were not observed may have been larger: where there are some, only
     ``ratio_of_one`` counts.
 
+    Where a loss was not finite at the step before, what moves weights by much follows from that.
+
     ``replaced``: most parameters at once, as when averaged weights are left in the model or a
     checkpoint is loaded. ``changed``: some parameters by very much, as by a bit that flips in
     memory; an error only where a loss at once is above all of the last ``RECENT`` by as much again.
@@ -209,12 +211,13 @@ class WeightsMoved(Rule):
 
     def check(self, step: StepView) -> Findings:
         losses = losses_of(step, self._losses)
-        jumped = any(
-            not loss <= max(before) + max(map(abs, before))
-            for name, loss in losses.items()
-            if (before := self._recent.get(name))
-        )
-        yield from self._check_weights(step, jumped=jumped)
+        known = [
+            (loss, before) for name, loss in losses.items() if (before := self._recent.get(name))
+        ]
+        jumped = any(not loss <= max(before) + max(map(abs, before)) for loss, before in known)
+        found = [*self._check_weights(step, jumped=jumped)]
+        if all(math.isfinite(before[-1]) for _, before in known):
+            yield from found
         for name, loss in losses.items():
             self._recent.add(name, loss)
 
@@ -495,6 +498,8 @@ class StepSize(Rule):
             return
         for name, loss in self._of_loss.items():
             least, now = loss.least_since(step.mode_step - WITHIN), loss.tail[-1]
+            if math.isnan(least):
+                continue  # it was never finite, or long ago
             falls = now < -JUMP * max(1.0, abs(loss.head[0]))
             if math.isfinite(now) and not (now > JUMP * least > 0 or falls):
                 continue
@@ -514,6 +519,7 @@ class StepSize(Rule):
                 worker=worker,
                 value=weights.norm / before,
                 threshold=2.0,
+                onset=weights.doubled_after(before, step.at),
                 condition=condition,
                 remedy=_STEP_REMEDIES[condition]
                 if falls
@@ -614,9 +620,16 @@ class _Loss:
         return float(np.median(self.tail))
 
     def least_since(self, step: int) -> float:
-        """Return the least it was after a step, by what is remembered; infinity for none."""
-        after = (one for at, one in zip(self.steps, self.tail, strict=True) if at > step)
-        return min(after, default=math.inf)
+        """Return the least it was after a step, of what is remembered and finite.
+
+        Returns:
+            What it was last where none of it came after the step; nan for none.
+        """
+        finite = [
+            (at, one) for at, one in zip(self.steps, self.tail, strict=True) if math.isfinite(one)
+        ]
+        after = [one for at, one in finite if at > step] or [one for _, one in finite[-1:]]
+        return min(after, default=math.nan)
 
     def fell(self, by: float) -> bool:
         """Return whether it fell by a fraction of its magnitude; false if it is not finite."""
@@ -645,6 +658,7 @@ class _WeightNorms:
         #: Steps and norms of the last ``WITHIN`` steps, this one included, and of the one before it
         #: at least.
         self.recent: deque[tuple[int, float]] = deque(maxlen=WITHIN)
+        self._steps: deque[StepNumber] = deque(maxlen=WITHIN)
         #: After how many steps the learning rate was higher than ever before.
         self.last_rise = 0
 
@@ -652,6 +666,13 @@ class _WeightNorms:
         """Return whether no step reached a size, so long after the learning rate's height."""
         at_height = self.num_steps - self.last_rise >= after
         return self.norm > 0 and 0 < self.largest_step < least_step and at_height
+
+    def doubled_after(self, norm: float, now: StepNumber) -> StepNumber:
+        """Return the step from which on they may have been larger than twice a norm, until now."""
+        calm = [at for at, one in zip(self._steps, self.recent, strict=True) if one[1] <= 2 * norm]
+        if not calm or calm[-1].train_step + 1 >= now.train_step:
+            return now
+        return StepNumber(calm[-1].number + 1, calm[-1].train_step + 1)
 
     def add(self, step: StepView, group: TensorGroup) -> None:
         """Add one TRAIN step."""
@@ -661,7 +682,9 @@ class _WeightNorms:
             self.first = self.norm
         while len(self.recent) > 1 and self.recent[0][0] <= step.mode_step - WITHIN:
             self.recent.popleft()
+            self._steps.popleft()
         self.recent.append((step.mode_step, self.norm))
+        self._steps.append(step.at)
         self.rate = rate = float(np.abs(rates).max(initial=0.0))
         if rate > self.highest_rate:
             self.highest_rate, self.last_rise = rate, self.num_steps
