@@ -11,7 +11,7 @@ import numpy as np
 
 from ..judge.rule import Selection
 from ..judge.step_view import StepView, TensorGroup
-from ..model.record import Layout, StepRecord
+from ..model.record import Layout, StepRecord, TensorInfo
 from ..numerics.measures import Floats, by_x, global_norm, listed, magnitude, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .history import Series
@@ -36,6 +36,9 @@ MOST_IDLE = 0.5
 #: Weights jumped if from one step to the next their norm grew by this factor, or from the first on
 #: by the other.
 JUMPED, SWELLED = 1.5, 3.0
+#: Weights are nearly nothing below this part of the norm that is usual for their shapes: from there
+#: any step is a jump, and says nothing of the learning rate unless it takes them to the usual norm.
+NOTHING = 0.02
 #: Updates do little but shrink weights if their norm falls by this part of an update's, and to this
 #: part of what it was at first.
 SHRINKS, SHRUNK = 0.5, 0.9
@@ -112,6 +115,7 @@ class _Weights:
 
     def __init__(self) -> None:
         self._norm = self._first = math.nan
+        self._usual = 0.0
         self._jump: tuple[float, float, float, int] | None = None  # the norms, rate and step
         self._large: tuple[str, float, float] | None = None  # a matrix, its size, a usual one
         self._step, self._shrink = -1, 0.0  # the last one, and by which part it made them smaller
@@ -125,8 +129,12 @@ class _Weights:
             self._shrink = 1 - self._norm / before
         if math.isnan(before):
             self._large, self._first = _large_matrix(trained), self._norm
+            self._usual = math.sqrt(sum(max(one.shape) for one in _matrices(trained)))
             return
-        jumped, swelled = self._norm > JUMPED * before > 0, self._norm > SWELLED * self._first > 0
+        nothing = NOTHING * self._usual
+        jumped = self._norm > JUMPED * before > 0
+        jumped &= before >= nothing or self._norm >= self._usual
+        swelled = self._norm > SWELLED * self._first > 0 and self._first >= nothing
         if self._jump is None and (jumped or swelled):
             rates = record.statistics[record.layout.rows_of.get("learning_rates", []), SUM]
             rate = float(np.abs(rates).max(initial=0.0))
@@ -164,6 +172,10 @@ class _Weights:
             "lower the weight decay, 0.0001 to 0.1 is usual; see that arguments of the optimizer"
             " that are not named stand in its order",
         )
+
+
+def _matrices(group: TensorGroup) -> list[TensorInfo]:
+    return [info for info in group.infos if len(info.shape) >= 2 and math.prod(info.shape)]
 
 
 def _large_matrix(group: TensorGroup) -> tuple[str, float, float] | None:

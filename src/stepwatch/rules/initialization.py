@@ -277,7 +277,7 @@ class InitialState(Rule):
                 " of a layer compute the same, and get the same gradient",
                 worker=group.record.worker,
                 condition="alike",
-                remedy="draw weights at random, as the layers of torch do by themselves",
+                remedy="draw weights at random, as layers do by themselves",
                 evidence={"tensors": alike},
             )
 
