@@ -15,6 +15,7 @@ from stepwatch.formats.findings import read_findings, write_findings
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.model.finding import Finding
+from stepwatch.model.steps import Mode
 from stepwatch.numerics.exponents import count_exponents
 from stepwatch.store import open_store
 from stepwatch.testing.made_runs import make_record, make_run
@@ -111,6 +112,46 @@ class TestShow:
 
         assert ["TRAIN", *[str(value)] * 5] == [
             shown[what] for what in ("mode", "mean", "abs_mean", "l2", "min", "max")
+        ]
+
+    def test_steps_are_counted_as_the_training_counts_them(self, verb, tmp_path):
+        """Evaluations in between count for nothing, in the table as in the plot."""
+        store = open_store(tmp_path / "run")
+        start_run(store, Manifest("made", 0))
+        writer = NativeWriter(store, "worker_0")
+        for step in range(6):
+            mode, mode_step = (Mode.EVAL, step - 2) if 2 <= step < 4 else (Mode.TRAIN, step)
+            mode_step = mode_step - 2 if step >= 4 else mode_step
+            record = make_record(step, {"w": np.ones(2)}, mode=mode, mode_step=mode_step)
+            writer.write(replace(record, digests={"w": 0xABC}))
+        writer.close(End("finished", 1, 6))
+        lines = verb("show", tmp_path / "run", "--tensor", "w")[1].splitlines()
+        rows = [line.split()[:2] for line in lines if " " in line.strip()]
+
+        trained, evaluated = (
+            [step for step, mode in rows if mode == which] for which in ("TRAIN", "EVAL")
+        )
+        assert (["0", "1", "2", "3"], ["2", "2"]) == (trained, evaluated)
+        assert ["3", 13 * "0" + "abc"] in rows
+        assert ["0", "step", "3"] in [line.split() for line in lines]
+
+    def test_each_worker_has_its_rows_and_its_plot(self, verb, tmp_path):
+        """Drawn together, their values would be one line that goes to and fro."""
+        store = open_store(tmp_path / "run")
+        start_run(store, Manifest("made", 0, num_workers=2))
+        for number in range(2):
+            writer = NativeWriter(store, f"worker_{number}")
+            for step in range(40):
+                value = {"gradient/w": np.full(2, 1.0 + number + step / 100)}
+                writer.write(make_record(step, value, worker=f"worker_{number}"))
+            writer.close(End("finished", 1, 40))
+        lines = verb("show", tmp_path / "run", "--tensor", "gradient/w")[1].splitlines()
+        rows = [line.split()[:4] for line in lines]
+
+        assert ["step", "mode", "worker", "mean"] == rows[1]
+        assert [["0", "TRAIN", "worker_0", "1"], ["0", "TRAIN", "worker_1", "2"]] == rows[2:4]
+        assert ["gradient/w  worker_0  rms", "gradient/w  worker_1  rms"] == [
+            line for line in lines if line.endswith("rms")
         ]
 
     def test_json_is_one_document(self, verb, spoiled):

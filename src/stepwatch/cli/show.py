@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from ..model.finding import Finding
 from ..model.steps import Mode
 from ..model.subjects import subject_of
 from ..numerics.statistics import DERIVED, FIELDS
+from ..plots.line_charts import suits_log
 from ..plots.terminal import line_plot
 from ..report import Report, report_page
 from ..report import run as run_report
@@ -71,7 +72,7 @@ def write_page(path: Path, report: Report) -> None:
 
 
 _COLUMNS = ("mean", "std", "abs_mean", "l2", "min", "max", "zero_fraction", "non_finite")
-_MOST_ROWS = 12
+_MOST_ROWS, _FEWEST_STEPS, _MOST_WORKERS = 12, 4, 4
 _MOST_NAMES, _MOST_CAUSES = 3, 5
 
 
@@ -217,18 +218,36 @@ def _show_tensor(trial: Trial, name: str, statistic: str, findings: list[Finding
     shape, dtype = arrow.column("shape")[0].as_py(), arrow.column("dtype")[0].as_py()
     output.print(f"{name}  {tensor.collection}  {dtype}  {shape}", style="bold", markup=False)
     about = [one for one in findings if name in (one.tensor, subject_of(one.tensor).tensor)]
-    found = np.searchsorted(series.steps, [one.step for one in about[:_MOST_ROWS]], "right") - 1
-    chosen = sorted({*_evenly_spaced(len(series), _MOST_ROWS), *(at for at in found if at >= 0)})
+    chosen = _chosen_rows(series, about)
     columns = {what: _written(series, what) for what in _COLUMNS}
-    modes = series.modes
+    modes, workers, steps = series.modes, series.workers, _train_steps(series)
+    several = len(set(workers)) > 1
     rows = [
-        (int(series.steps[row]), modes[row], *(float(columns[what][row]) for what in _COLUMNS))
+        (
+            int(steps[row]),
+            modes[row],
+            *([workers[row]] if several else []),
+            *(float(columns[what][row]) for what in _COLUMNS),
+        )
         for row in chosen
     ]
-    output.print(table(("step", "mode", *_COLUMNS), rows))
-    _print_digests(tensor, sorted(set(series.workers)))
+    headings = ("step", "mode", *(["worker"] if several else []), *_COLUMNS)
+    output.print(table(headings, rows))
+    _print_digests(tensor, sorted(set(workers)), dict(zip(series.steps, steps, strict=True)))
     scalar = shape == "[]"
     _plot(series, name, statistic or ("mean" if scalar else "rms"), about)
+
+
+def _chosen_rows(series: Series, findings: list[Finding]) -> list[int]:
+    """Return the rows of some steps, evenly spaced and at findings: those of the first workers."""
+    workers = np.array(series.workers)
+    shown = sorted(set(series.workers))[:_MOST_WORKERS]
+    steps = np.unique(series.steps)
+    most = max(_FEWEST_STEPS, _MOST_ROWS // len(shown))
+    found = np.searchsorted(steps, [one.step for one in findings[:most]], "right") - 1
+    chosen = {*_evenly_spaced(len(steps), most), *(at for at in found.tolist() if at >= 0)}
+    rows = np.isin(series.steps, steps[sorted(chosen)]) & np.isin(workers, shown)
+    return np.flatnonzero(rows).tolist()
 
 
 def _written(series: Series, what: str) -> npt.NDArray[np.float64]:
@@ -252,41 +271,57 @@ def _written(series: Series, what: str) -> npt.NDArray[np.float64]:
     return values
 
 
-def _print_digests(tensor: Tensor, workers: list[str]) -> None:
-    """Print some of the digests, if it has any: those of replicas in one row."""
+def _print_digests(tensor: Tensor, workers: list[str], train_steps: Mapping[int, int]) -> None:
+    """Print some of the digests, if it has any: those of replicas in one row.
+
+    Args:
+        tensor: The tensor.
+        workers: Those that have it.
+        train_steps: The step that people count by, of each global step.
+    """
     digests = {worker: tensor.digests(worker=worker) for worker in workers}
     steps = sorted(set().union(*digests.values()))
     if steps:
         rows = [
-            (step, *(f"{of[step]:016x}" if step in of else "" for of in digests.values()))
+            (
+                int(train_steps.get(step, step)),
+                *(f"{of[step]:016x}" if step in of else "" for of in digests.values()),
+            )
             for step in (steps[index] for index in _evenly_spaced(len(steps), _MOST_ROWS))
         ]
         headings = ["digest"] if len(workers) == 1 else [f"digest, {who}" for who in workers]
         console().print(table(("step", *headings), rows))
 
 
-def _over_train_steps(
-    series: Series, values: npt.NDArray[np.float64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return values by the TRAIN step that people count by; see ``StepView.train_step``."""
+def _train_steps(series: Series) -> npt.NDArray[np.int64]:
+    """Return the TRAIN step of each row that people count by; see ``StepView.train_step``."""
     evaluates = np.isin(series.modes, [Mode.EVAL.value, Mode.PREDICT.value])
-    steps = np.where(evaluates, series.steps - series.mode_steps, series.mode_steps)
-    order = np.argsort(steps, kind="stable")
-    return steps[order], values[order]
+    return np.where(evaluates, series.steps - series.mode_steps, series.mode_steps)
 
 
 def _plot(series: Series, name: str, statistic: str, findings: list[Finding]) -> None:
-    if len(series):
-        encoding = sys.stdout.encoding or "ascii"
+    """Draw a statistic; of several workers a small plot each, as their values are apart."""
+    steps, values, workers = _train_steps(series), series[statistic], np.array(series.workers)
+    known = sorted(set(series.workers))
+    several = len(known) > 1
+    log = suits_log(values)  # of all alike, to be compared
+    for worker in known[:_MOST_WORKERS]:
+        rows = np.flatnonzero(workers == worker)
+        rows = rows[np.argsort(steps[rows], kind="stable")]
         console().print(
             line_plot(
-                *_over_train_steps(series, series[statistic]),
-                name=name,
+                steps[rows],
+                values[rows],
+                name=f"{name}  {worker}" if several else name,
                 statistic=statistic,
-                findings=findings,
-                encoding=encoding,
+                findings=[one for one in findings if one.worker in ("", worker) or not several],
+                height=5 if several else 10,
+                log=log,
+                encoding=sys.stdout.encoding or "ascii",
             )
         )
+    if len(known) > _MOST_WORKERS:
+        print_text(f"and {len(known) - _MOST_WORKERS} more workers; --json has all")
 
 
 def _evenly_spaced(length: int, most: int) -> list[int]:

@@ -175,7 +175,7 @@ class _Weights:
 
 
 def _matrices(group: TensorGroup) -> list[TensorInfo]:
-    return [info for info in group.infos if len(info.shape) >= 2 and math.prod(info.shape)]
+    return [info for info in group.infos if len(info.shape) >= 2 and 0 not in info.shape]
 
 
 def _large_matrix(group: TensorGroup) -> tuple[str, float, float] | None:
