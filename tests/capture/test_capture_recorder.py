@@ -61,6 +61,18 @@ class TestSteps:
         assert [True, False, False, True, False, False, True] == found
         assert [0, 3, 6] == Trial(url).steps()
 
+    def test_it_is_told_how_many_of_a_mode_were_observed(self, url):
+        """Of batches that are only predicted, a budget observes the first and then few."""
+        recorder = Recorder(url, policy="weights:statistics:every=3", rank=(0, 1))
+        for step in range(5):
+            observe(recorder, step)
+            observe(recorder, step, Mode.PREDICT)
+        recorder.end_step(Mode.EVAL)  # none was open
+        end = recorder.close()
+
+        assert {"TRAIN": 5, "PREDICT": 5} == end.counted
+        assert "2 of 5 TRAIN observed, 2 of 5 PREDICT observed" == Trial(url).steps_by_mode()
+
     def test_listeners_get_steps_in_order_where_some_wake_nobody(self, url, monkeypatch):
         """Here the thread ticks after each step, and comes to the second when all have ended."""
         monkeypatch.setattr(in_process, "TICK_S", 0.0)

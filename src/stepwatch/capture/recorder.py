@@ -374,6 +374,7 @@ class Recorder:
             cost_s=self.budget.cost_s(),
             sources=self.sources if self.worker == FIRST_WORKER else {},
             traceback=traceback_end(error) if state == "failed" else "",
+            counted={mode.value: count for mode, count in self.counter.counted.items()},
         )
         self._end = self._carrier.end(note, CLOSE_TIMEOUT_S)
         # Of a server that does not answer no more is asked: that would take another half minute.

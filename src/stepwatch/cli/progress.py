@@ -326,10 +326,12 @@ class Progress:
 
     def _print_length(self, end: End) -> None:
         seconds = time.monotonic() - self._began
-        counted = ", ".join(f"{count} {mode}" for mode, count in self._steps.items())
-        total = sum(self._steps.values())
+        # With those of which nothing was observed, as most batches of predict() under a budget.
+        known = {mode: max(one, end.counted.get(mode, 0)) for mode, one in self._steps.items()}
+        counted = ", ".join(f"{count} {mode}" for mode, count in known.items())
+        total = sum(known.values())
         steps = f"{plural(max(total, end.steps), 'step')} ({counted or 'none'})"
-        if end.steps < total:  # the configuration left some out
+        if end.steps < total:  # the configuration, or the budget, left some out
             steps = f"saved {end.steps} of {steps}"
         self.print_line(f"{end.state}, {steps} in {seconds:.1f} s")
         if end.cost and end.cost_s is not None:

@@ -150,7 +150,7 @@ def _facts(trial: Trial) -> Iterator[tuple[str, str]]:
     """Yield what a run is."""
     manifest = trial.reader.manifest
     ends = trial.reader.ends()
-    steps = ", ".join(f"{len(trial.step_numbers(mode)):,} {mode}" for mode in trial.modes)
+    steps = trial.steps_by_mode()
     yield "run", trial.path
     yield "state", trial.state
     yield "command", " ".join(manifest.command)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -210,6 +211,7 @@ class End:
             not there was made where the one was that holds it. Of the first worker only.
         traceback: The innermost frames of the exception that ended training, as Python prints
             them, ``""`` for none.
+        counted: How many steps of each mode there were, with those of which nothing was observed.
     """
 
     state: str
@@ -224,6 +226,7 @@ class End:
     cost_s: float | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
     traceback: str = ""
+    counted: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), indent=1).encode()
@@ -234,6 +237,9 @@ class End:
             values = parse_json(data)
             sources = values.get("sources", {})
             values["sources"] = dict(zip(sources, _texts(sources.values()), strict=True))
+            values["counted"] = {
+                mode: operator.index(count) for mode, count in values.get("counted", {}).items()
+            }
             return cls(**_known(cls, values))
         except (AttributeError, TypeError, ValueError) as error:
             raise CorruptRun(key, 0, f"not an end note ({error})") from None

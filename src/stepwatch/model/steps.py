@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 
 from ..errors import ConfigError
@@ -56,12 +56,38 @@ class StepCounter:
         """Return the ``(global step, mode step)`` that the next step of ``mode`` will get."""
         return self._global, self._within.get(mode, 0)
 
+    @property
+    def counted(self) -> dict[Mode, int]:
+        """How many steps of each mode there were."""
+        return dict(self._within)
+
     def next(self, mode: Mode) -> tuple[int, int]:
         """Count one step of ``mode`` and return its ``(global step, mode step)``."""
         numbers = self.peek(mode)
         self._global += 1
         self._within[mode] = numbers[1] + 1
         return numbers
+
+
+def count_by_mode(observed: Mapping[str, int], counted: Iterable[Mapping[str, int]]) -> str:
+    """Return how many steps of each mode were observed, in words; of how many if not of all.
+
+    Args:
+        observed: By mode.
+        counted: How many there were, by mode, as each worker counted; nothing where it did not.
+
+    Example:
+        >>> count_by_mode({"TRAIN": 1200, "PREDICT": 11}, [{"TRAIN": 1200, "PREDICT": 36}])
+        '1,200 TRAIN, 11 of 36 PREDICT observed'
+    """
+    known = [*counted]
+    parts = []
+    for mode, count in observed.items():
+        total = max((one.get(mode, 0) for one in known), default=0)
+        parts.append(
+            f"{count:,} of {total:,} {mode} observed" if total > count else f"{count:,} {mode}"
+        )
+    return ", ".join(parts)
 
 
 def train_step(mode: str, step: int, mode_step: int) -> int:

@@ -341,7 +341,7 @@ def facts(trial: Trial, verdict: Verdict) -> dict[str, Cell]:
     """Return what a run is, in few words."""
     manifest = trial.reader.manifest
     started = when(manifest.started_ns) if manifest.started_ns else None
-    steps = ", ".join(f"{len(trial.steps(mode)):,} {mode}" for mode in trial.modes)
+    steps = trial.steps_by_mode()
     known: dict[str, Cell] = {
         "checks": counts(verdict.headline.checks),
         "state": trial.state,

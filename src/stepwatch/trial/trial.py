@@ -23,7 +23,7 @@ from ..formats.settings import RunSettings, read_settings
 from ..model.collection import BUILT_IN, Collection, compiled, default_policy
 from ..model.html_text import html_table
 from ..model.record import StepRecord
-from ..model.steps import Mode
+from ..model.steps import Mode, count_by_mode
 from ..numerics.columns import empty, numbers, repeated, rows_at, rows_where
 from ..plugins import registry
 from ..store import Store, open_store
@@ -145,8 +145,14 @@ class Trial:
     def __repr__(self) -> str:
         return f"Trial({self.url!r}, {self.state}, {len(self.steps())} steps)"
 
+    def steps_by_mode(self) -> str:
+        """Return how many steps of each mode were observed, in words; of how many if not all."""
+        ends = self.reader.ends().values()
+        observed = {mode.value: len(self.step_numbers(mode)) for mode in self.modes}
+        return count_by_mode(observed, [end.counted for end in ends])
+
     def _repr_html_(self) -> str:
-        steps = ", ".join(f"{len(self.step_numbers(mode)):,} {mode}" for mode in self.modes)
+        steps = self.steps_by_mode()
         kinds = list(self.reader.tensors().values())
         counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
         facts = [
