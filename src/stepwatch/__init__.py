@@ -65,7 +65,13 @@ __all__ = sorted(_HOMES)
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'stepwatch' has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    from .errors import MissingDependency
+
+    try:
+        value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    except MissingDependency as error:
+        # Who lacks a package learns nothing of where we import it.
+        raise error.with_traceback(None) from None
     globals()[name] = value
     return value
 

@@ -104,6 +104,10 @@ class NotAFile(StoreError):
 class MissingDependency(StepwatchError, ImportError):
     """An optional package is needed and not installed."""
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows of it: what to install, and nothing of where it was."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class ClusterUnavailable(StepwatchError, ConnectionError):
     """A cluster was asked to do something and is not there, or lost who did it."""

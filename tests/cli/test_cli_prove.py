@@ -8,6 +8,7 @@ import pytest
 
 from stepwatch import Trial
 from stepwatch.formats.blackbox import read_frames
+from stepwatch.formats.findings import parse_findings
 from stepwatch.formats.proofs import read_proofs
 from tests.support.cli.commands import STEPWATCH, call
 
@@ -302,6 +303,15 @@ class TestBlame:
 
         assert (BAD_ROW, True) == (worst["index"], worst["checked"])
         assert "nan" in worst["shown"]
+
+    def test_without_a_step_it_takes_that_of_the_first_finding(self, recorded):
+        folder = recorded("nan")
+        (finding, *_) = sorted(
+            parse_findings(Trial(folder / "nan").store), key=lambda one: one.step
+        )
+        done = call(STEPWATCH, "blame", "nan", "--json", cwd=folder)
+
+        assert finding.train_step == json.loads(done.stdout)["mode_step"]
 
     @pytest.mark.slow
     def test_a_wrong_label_comes_first_once_something_is_learned(self, recorded):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
+import stepwatch
 from stepwatch.errors import MissingDependency
 from stepwatch.plugins.registry import require
 
@@ -21,3 +24,19 @@ class TestRequire:
 
         with pytest.raises(ModuleNotFoundError, match="what_it_needs"):
             require("broken_package", extra="plots")
+
+
+class TestPublicNames:
+    def test_a_name_that_needs_a_missing_package_says_what_to_install_and_no_more(
+        self, monkeypatch
+    ):
+        """A notebook shows one line; elsewhere the frames of imports are left out."""
+        monkeypatch.setitem(sys.modules, "anywidget", None)
+        monkeypatch.delitem(sys.modules, "stepwatch.cli.live_view", raising=False)
+        monkeypatch.delitem(vars(stepwatch), "LiveView", raising=False)
+        with pytest.raises(MissingDependency) as raised:
+            stepwatch.LiveView  # noqa: B018
+        line = "anywidget is not installed; run: pip install 'stepwatch[notebook]'"
+
+        assert [f"MissingDependency: {line}"] == raised.value._render_traceback_()
+        assert 2 == len(raised.traceback)

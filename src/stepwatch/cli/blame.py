@@ -8,11 +8,14 @@ from typing import Any
 import click
 
 from ..errors import StepUnavailable
+from ..judge.evaluate import load_verdict
 from ..model.finding import plain
+from ..model.steps import Mode
 from ..trial import Trial
 from ..trial.alternatives import AS_RECORDED, Alternative
+from ..trial.recording import replayable_steps
 from .console import console, print_json, table, working
-from .replay import check_trusted, find_recorded
+from .replay import check_trusted, find_frames, find_recorded
 from .replays import Replays, Task
 from .run_names import RUN, RunVerb
 from .script_command import TRUST, time_limit
@@ -23,12 +26,16 @@ _MOST_ROWS = 10
 @click.command(cls=RunVerb)
 @click.argument("run", type=RUN)
 @click.option(
-    "--step", "number", type=int, required=True, help="The TRAIN step, as findings count."
+    "--step",
+    "number",
+    type=int,
+    help="The TRAIN step, as findings count; by default that of the first finding that can be run"
+    " again, else the last that can.",
 )
 @TRUST
 @time_limit("replay")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def blame(run: str, number: int, limit_s: float, *, trust: bool, as_json: bool) -> None:
+def blame(run: str, number: int | None, limit_s: float, *, trust: bool, as_json: bool) -> None:
     """Say what each row of a step's batch does to loss and gradient.
 
     The step of RUN is run again from the black box, and its loss is taken apart; the worst row
@@ -38,6 +45,7 @@ def blame(run: str, number: int, limit_s: float, *, trust: bool, as_json: bool) 
     is shown, and you are asked first.
     """
     trial = Trial(run)
+    number = _step_to_blame(trial) if number is None else number
     recorded = find_recorded(trial, number)
     check_trusted(trial, trust=trust)
     task = Task(trial.reader.manifest, recorded.recording, {}, {}, recorded.learning_rates, limit_s)
@@ -57,6 +65,19 @@ def blame(run: str, number: int, limit_s: float, *, trust: bool, as_json: bool) 
         print_json({**document, "rows": plain(rows)})
         return
     _show(f"{recorded.where}: {len(rows)} rows, by their share of the gradient", rows)
+
+
+def _step_to_blame(trial: Trial) -> int:
+    """Return the TRAIN step of the first finding that can be run again, else the last that can.
+
+    Raises:
+        StepUnavailable: There is no black box.
+    """
+    known = replayable_steps(find_frames(trial))
+    findings = sorted(load_verdict(trial).findings, key=lambda one: one.step)
+    found = [one.train_step for one in findings if one.train_step in known]
+    # Of what cannot be run again it is said why not.
+    return next(iter([*found, *known[-1:], *trial.steps(Mode.TRAIN)[-1:]]), 0)
 
 
 def _ranked(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -315,7 +315,7 @@ def main() -> None:
     )
     try:
         Certificate(runs, chosen, say).judge()
-        say({"event": "over", "runs": runs.num_runs, "seconds": sum(runs.seconds)})
+        say({"event": "over", "runs": runs.num_runs})
     except TooLarge as error:
         say({"event": "failed", "why": str(error)})
     except KeyboardInterrupt:

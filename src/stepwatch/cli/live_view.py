@@ -8,19 +8,20 @@ from contextlib import suppress
 from html import escape
 from typing import Any
 
-try:
-    import anywidget
-    import traitlets
-except ModuleNotFoundError as error:
-    needed = "run: pip install 'stepwatch[notebook]'"
-    raise ModuleNotFoundError(f"{error.name} is not installed; {needed}", name=error.name) from None
-
-from ..errors import RunNotFound, StepwatchError
+from ..errors import MissingDependency, RunNotFound, StepwatchError
 from ..judge.evaluate import load_verdict
 from ..plots.svg import svg
 from ..runtime.background import Background
 from ..trial import Trial
 from .run_names import find_run
+
+try:
+    import anywidget
+    import traitlets
+except ModuleNotFoundError as error:
+    raise MissingDependency(
+        f"{error.name} is not installed; run: pip install 'stepwatch[notebook]'"
+    ) from None
 
 # Fonts and colors are those of the notebook, in which a figure finds its ink by these names.
 _ESM = """
