@@ -302,7 +302,7 @@ class LossInput(Rule):
                     step,
                     tensor,
                     f"a loss that is written out compares each prediction with"
-                    f" {number(sample.compared)} targets, up to step {step.train_step}: predictions"
+                    f" {sample.compared:.0f} targets, up to step {step.train_step}: predictions"
                     " of shape (n, 1) and targets of shape (n,) are broadcast against each other",
                     value=sample.compared,
                     threshold=1.0,

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from keras import layers
+from tensorflow.python.framework import op_callbacks
 
 from stepwatch.hooks.tensorflow import TensorFlowHook
 from stepwatch.rules import watch
@@ -123,6 +124,53 @@ class TestWritten:
 
         assert expected == [one.condition for one in found]
         assert [16.0] * len(found) == [one.value for one in found]
+
+
+def _with_constants(prediction, y):
+    return 0.5 * tf.reduce_mean(tf.pow(prediction - y, 2.0)) + tf.constant(0.1)
+
+
+class TestLossesThatRunAtOnce:
+    """Of variables that the script makes itself, with no layers, no optimizer and no function."""
+
+    @pytest.mark.parametrize(
+        ("loss", "expected"),
+        [
+            (_written, ["broadcast"]),
+            (_absolute, ["broadcast"]),
+            (_with_constants, ["broadcast"]),
+            (_squeezed, []),
+            (_ranked, []),
+            (_binned, []),
+        ],
+    )
+    def test_one_that_compares_each_prediction_with_all_is_named(self, loss, expected, tmp_path):
+        y = X.sum(1)
+        with TensorFlowHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            weights = tf.Variable(tf.zeros([4, 1])), tf.Variable(tf.zeros([1]))
+            for _ in range(24):
+                with tf.GradientTape() as tape:
+                    value = loss(tf.matmul(X, weights[0]) + weights[1], y)
+                for weight, gradient in zip(weights, tape.gradient(value, weights), strict=True):
+                    if gradient is not None:
+                        weight.assign_sub(0.01 * gradient)
+        found = list(watch(Trial(tmp_path / "run"), ["loss_input"]))
+
+        assert expected == [one.condition for one in found]
+        assert [48.0] * len(found) == [one.value for one in found]
+
+    def test_nothing_is_called_back_behind_a_tape(self, tmp_path):
+        """Nor when the hook is gone."""
+        with TensorFlowHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            weight = tf.Variable(1.0)
+            with tf.GradientTape() as tape:
+                value = weight**2
+                assert op_callbacks.should_invoke_op_callbacks()
+            assert not op_callbacks.should_invoke_op_callbacks()
+            weight.assign_sub(tape.gradient(value, weight))
+            open_tape = tf.GradientTape().__enter__()
+        assert not op_callbacks.should_invoke_op_callbacks()
+        open_tape.__exit__(None, None, None)
 
 
 class Normalized(keras.Model):

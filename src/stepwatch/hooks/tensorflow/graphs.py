@@ -103,24 +103,26 @@ _OF_DIFFERENCES = frozenset((
     *("Pow", "RealDiv", "SelectV2", "Softplus", "Sqrt", "Square", "Sum"),
 ))  # fmt: skip
 _COMPARES = frozenset(("Sub", "SquaredDifference"))
+#: The types of the operations by which a loss is followed to what it compares.
+OF_LOSSES = _OF_DIFFERENCES | _COMPARES
 #: Of a loss so many operations are looked at.
 _MOST_OPERATIONS = 200
 
 
-def compared_in_graph(loss: Any) -> int | None:
+def compared_in_graph(made_by: Any) -> int | None:
     """Return with how many targets a loss compares each prediction, as its graph says.
 
     A difference of shapes ``[n, 1]`` and ``[n]`` is one of all pairs. Who means pairs gives both
     two axes.
 
     Args:
-        loss: A tensor of a graph.
+        made_by: The operation that computed it, of a graph or an ``EagerOperation``.
 
     Returns:
         0 where that is the size of a batch, which the graph does not know; ``None`` where nothing
         is compared.
     """
-    waiting, known, found = [loss.op], {loss.op.name}, None
+    waiting, known, found = [made_by], {made_by.name}, None
     while waiting and len(known) < _MOST_OPERATIONS:
         operation = waiting.pop()
         if operation.type in _COMPARES:

@@ -62,6 +62,7 @@ class TensorFlowHook(Hook):
             self._layer_events.remove(self._tapes)
             self._layer_events = None
         self._replaced.remove()
+        self._tapes.stops()
 
     def finish(self) -> None:
         self.end_open()

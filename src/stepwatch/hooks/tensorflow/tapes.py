@@ -21,7 +21,9 @@ from ...model.steps import Mode
 from ..base import timed
 from ..evidence import Evidence
 from ..observations import Observations, PackedTensors, TensorRef
+from .eager import EagerOperations
 from .graphs import (
+    OF_LOSSES,
     Condition,
     Slot,
     Slots,
@@ -149,6 +151,7 @@ class Tapes:
         self._only_losses = False
         self._thread = threading.get_ident()
         self._num_recording = 0
+        self._operations = EagerOperations(OF_LOSSES)
         self._moved: set[str] = set()
         self._differentiated: set[str] = set()
         # What each optimizer, and each set of weights with its loss, is numbered by.
@@ -214,11 +217,19 @@ class Tapes:
         if self._is_here():
             if self._num_recording == 0:
                 self._pending, self._given, self._calls, self._modes = [], [], [], []
+                self._watch_operations()
             self._num_recording += 1
 
     def ends(self) -> None:
         if self._is_here():
             self._num_recording = max(0, self._num_recording - 1)
+            if self._num_recording == 0:
+                self._operations.end()
+
+    def stops(self) -> None:
+        """Nothing is observed from here on: call nobody back."""
+        self._num_recording = 0
+        self._operations.end()
 
     @timed
     @guarded
@@ -250,10 +261,7 @@ class Tapes:
     def calls(self) -> None:
         """A function of the script is called: decide what its graph computes for us."""
         if self._condition is not None and self._is_observing() and tf.executing_eagerly():
-            recorder, mode = self._owner.recorder, self._owner.mode()
-            # Whether it begins the next step or goes on with the open one is not known yet.
-            is_open_thin = not recorder.is_open(mode) or self._has_only_losses()
-            self._only_losses = is_open_thin and recorder.new_step(mode).has_only_losses
+            self._only_losses = self._will_be_thin()
             self._condition.set(holds=not self._only_losses)
 
     @timed
@@ -266,6 +274,20 @@ class Tapes:
                 self.notes.add(f"the last of {most} steps that one call of a tf.function did")
 
     # How
+
+    @guarded
+    def _watch_operations(self) -> None:
+        """A tape begins: watch what runs at once, unless nothing but losses is wanted of it."""
+        is_wanted = self._owner.recorder.plan.wants("dependence")
+        if self._owner.active and is_wanted and tf.executing_eagerly() and not self._will_be_thin():
+            self._operations.begin()
+
+    def _will_be_thin(self) -> bool:
+        """Return whether what runs next belongs to a step of which only losses are observed."""
+        recorder, mode = self._owner.recorder, self._owner.mode()
+        # Whether it begins the next step or goes on with the open one is not known yet.
+        is_open_thin = not recorder.is_open(mode) or self._has_only_losses()
+        return is_open_thin and recorder.new_step(mode).has_only_losses
 
     def _has_only_losses(self) -> bool:
         return self._owner.recorder.open_step(self._owner.mode()).has_only_losses
@@ -285,8 +307,8 @@ class Tapes:
         targets = self._targets(target, names)
         facts = _Facts()
         tensor_refs += [*targets, *self._arguments(targets, target, facts)]
-        if not tf.executing_eagerly() and len(targets) == 1:
-            compared = compared_in_graph(_flat(target)[0])
+        if len(targets) == 1 and (made_by := self._made_by(_flat(target)[0], names)) is not None:
+            compared = compared_in_graph(made_by)
             if compared is not None:
                 facts.compared[targets[0].name.removeprefix("loss/")] = compared
         wants = self._owner.recorder.plan.wants
@@ -297,6 +319,17 @@ class Tapes:
                 tensor_refs.append(TensorRef(f"gradient/{name}", "gradients", stored(gradient)))
         self.weights |= {name: None if g is not None else "no gradient" for name, _, g in named}
         self._report(tensor_refs, partial(self._step, names), facts)
+
+    def _made_by(self, loss: Any, names: frozenset[str]) -> Any:
+        """Return the operation that computed a loss; ``None`` where it was not looked at.
+
+        Args:
+            names: Of the weights that it is differentiated by.
+        """
+        if not tf.executing_eagerly():
+            return loss.op
+        made_by = self._operations.made(loss)
+        return made_by if made_by.type else None
 
     def _left_out(
         self, target: Any, weights: Sequence[tuple[Any, Any]], returned: Sequence[tuple[Any, Any]]
