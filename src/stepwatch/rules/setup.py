@@ -134,7 +134,8 @@ _LAYERS = {
     "sees_next": (
         "each position is given what comes after it, and the targets are the next tokens: what is"
         " to be predicted is among what it is given",
-        "call attention with use_causal_mask=True, give convolutions padding='causal', and have no"
+        "call attention with use_causal_mask=True, or with a mask by which position i sees j where"
+        " i >= j; give convolutions padding='causal', and have no"
         " recurrent layer in Bidirectional",
     ),
     "risk_set": (

@@ -539,11 +539,36 @@ def looks_ahead(run, make, *, ahead=1):
     with KerasHook(run=run, say=lambda _: None, strict=True):
         model.fit(tokens[:, :8], tokens[:, ahead : 8 + ahead], batch_size=32, epochs=1, verbose=0)
     prefix = "setup/sees_next/"
-    return [one.removeprefix(prefix) for one in Trial(run).tensor_names(f"^{prefix}")]
+    return [one.rpartition("/")[2] for one in Trial(run).tensor_names(f"^{prefix}")]
 
 
 def _attends(x, **how):
     return keras.layers.MultiHeadAttention(2, 4, name="att")(x, x, **how)
+
+
+# The first half of a sequence is given, and seen in both directions.
+PREFIX = np.tri(8, dtype=bool) | (np.arange(8) < 4)
+
+
+class Masked(keras.layers.Layer):
+    """Attention by a mask that is made as it runs, of as many samples as there are."""
+
+    def __init__(self, sees):
+        super().__init__()
+        self.sees, self.att = sees, keras.layers.MultiHeadAttention(2, 4, name="att")
+
+    def call(self, x):
+        size, place = keras.ops.shape(x)[0], keras.ops.arange(keras.ops.shape(x)[1])
+        mask = self.sees(place[:, None], place[None])[None]
+        return self.att(x, x, attention_mask=keras.ops.tile(mask, [size, 1, 1]))
+
+
+def _masks_what_came(x):
+    return Masked(lambda query, key: query <= key)(x)
+
+
+def _masks_what_comes(x):
+    return Masked(lambda query, key: query >= key)(x)
 
 
 def _recurs(x):
@@ -558,7 +583,14 @@ def _convolves(x, padding):
 class TestNextTokens:
     @pytest.mark.parametrize(
         ("make", "name"),
-        [(_attends, "att"), (_recurs, "both"), (partial(_convolves, padding="same"), "conv")],
+        [
+            (_attends, "att"),
+            (_masks_what_came, "att"),
+            (partial(_attends, attention_mask=np.ones((1, 8, 8), bool)), "att"),
+            (partial(_attends, attention_mask=np.ones((1, 1, 8), bool)), "att"),
+            (_recurs, "both"),
+            (partial(_convolves, padding="same"), "conv"),
+        ],
     )
     def test_a_layer_that_looks_ahead_is_told(self, make, name, tmp_path):
         """What is to be predicted is among what each position is given."""
@@ -569,6 +601,9 @@ class TestNextTokens:
         [
             partial(_attends, use_causal_mask=True),
             partial(_attends, attention_mask=np.tri(8, dtype=bool)[None]),
+            partial(_attends, attention_mask=PREFIX[None]),
+            partial(_attends, attention_mask=np.ones((1, 8, 8), bool), use_causal_mask=True),
+            _masks_what_comes,
             partial(_convolves, padding="causal"),
             keras.layers.LSTM(8, return_sequences=True),
         ],

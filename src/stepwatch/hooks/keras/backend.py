@@ -41,6 +41,7 @@ class StepFacts:
         num_updates: How often optimizers were given gradients,
         num_backwards: and how often the script computed these of losses of their own.
         see_later: The layers that give each position of a sequence what comes after it.
+        masked: The layers of attention whose masks say what each position sees.
     """
 
     calls: dict[str, LossCall] = field(default_factory=dict)
@@ -56,6 +57,7 @@ class StepFacts:
     num_updates: int = 0
     num_backwards: int = 0
     see_later: set[str] = field(default_factory=set)
+    masked: set[str] = field(default_factory=set)
 
 
 class StepTrace:

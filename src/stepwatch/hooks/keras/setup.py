@@ -153,8 +153,9 @@ class Setup:
             ids, name = value_of(batch), names.of_layer(layer)
             if layer.mask_zero and name and ids is not None and pads_tokens(ids, 0):
                 numbers[f"setup/pads_tokens/{name}"] = 1.0
-        if _sees_next(facts, value_of):
-            numbers.update((f"setup/sees_next/{name}", 1.0) for name in facts.see_later)
+        see_later = facts.see_later | set(_see_by_masks(facts, value_of))
+        if see_later and _gives_next(facts, value_of):
+            numbers.update((f"setup/sees_next/{name}", 1.0) for name in see_later)
         numbers.update((f"setup/monitor/{name}", sign) for name, sign in self._fit.monitors())
         numbers.update(self._fit.schedule)
         if self._fit.is_weighted:
@@ -373,11 +374,58 @@ def sees_later(layer: Any, given: Sequence[Any], keywords: Mapping[str, Any]) ->
     return is_centred and layer.kernel_size[0] > 1
 
 
-def _sees_next(facts: StepFacts, value_of: Lookup) -> bool:
+def seen_next(layer: Any, given: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """Return at how many positions a mask lets attention see the one that follows, of how many.
+
+    Of positions that nobody sees, as of padding, nothing is counted.
+
+    Args:
+        layer: It is about to be called,
+        given: with these arguments,
+        keywords: and these by name.
+
+    Returns:
+        A tensor of these two numbers; ``None`` for what is no attention of a sequence to itself by
+        a mask.
+    """
+    mask = keywords.get("attention_mask")
+    if not isinstance(layer, _ATTENTION) or mask is None or keywords.get("use_causal_mask"):
+        return None
+    query, value, *_ = (*given, keywords.get("query"), keywords.get("value"))[:2]
+    shape = tuple(getattr(mask, "shape", ()))
+    if query is not value or len(shape) < 2 or shape[-1] == 1:
+        return None
+    visible = keras.ops.cast(mask, "bool")
+    size = keras.ops.shape(visible)[-1]
+    place = keras.ops.arange(size)
+    follows = keras.ops.equal(place[:, None] + 1, place[None])
+    next_seen = keras.ops.logical_and(visible, follows)  # one row may be that of all positions
+    anybody = keras.ops.any(visible, axis=-2)[..., 1:]
+    counts = (keras.ops.sum(keras.ops.cast(one, "float32")) for one in (next_seen, anybody))
+    return keras.ops.stack(list(counts))
+
+
+#: What the counts of ``seen_next`` are observed as, before the name of the layer.
+MASKS = "setup/mask/"
+
+
+def _see_by_masks(facts: StepFacts, value_of: Lookup) -> Iterator[str]:
+    """Yield the layers whose masks let nearly all positions see the one that follows.
+
+    Where a prefix is seen in both directions, those behind it do not see what follows.
+    """
+    for name in facts.masked:
+        counts = value_of(f"{MASKS}{name}")
+        seen, of_all = (0.0, 0.0) if counts is None else counts.astype(np.float64).tolist()
+        if of_all and seen >= _MOST * of_all:
+            yield name
+
+
+def _gives_next(facts: StepFacts, value_of: Lookup) -> bool:
     """Return whether the targets are the tokens that follow those a model is given alone."""
-    if not facts.see_later or len(facts.batches) != 1:
+    if len(facts.batches) != 1 or len(facts.calls) != 1:
         return False
-    given, label = value_of(facts.batches[0]), value_of("label/loss")
+    given, label = value_of(facts.batches[0]), value_of(f"label/{next(iter(facts.calls))}")
     return given is not None and label is not None and shifts(given, label)[1] >= _MOST
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
@@ -52,7 +52,8 @@ from .layers import (
 )
 from .losses import loss_call
 from .optimizers import as_adam
-from .setup import Setup, normalizations, sees_later, unfilled
+from .setup import COLLECTION as SETUP
+from .setup import MASKS, Setup, normalizations, seen_next, sees_later, unfilled
 
 
 class ModelCoverage:
@@ -454,6 +455,7 @@ class BatchTracker:
                 facts.normalizes_batch = True
         if sees_later(layer, given, call.keywords):
             facts.see_later.add(name)
+        self._note_mask(name, layer, given, call)
         facts.in_training |= call.is_outermost and bool(call.training)
         if not call.is_outermost or facts.num_calls >= MOST_BATCHES:
             return
@@ -463,6 +465,17 @@ class BatchTracker:
         for tensor_path, tensor in tensors_in(list(given), path):
             if self._note(tensor_path, "batches", tensor):
                 facts.batches.append(tensor_path)
+
+    def _note_mask(self, name: str, layer: Any, given: Sequence[Any], call: LayerCall) -> None:
+        """Note what a mask of attention lets a position of a training step see that follows it."""
+        trace = self._step_trace
+        if trace is None or self._kind != "train" or name in trace.facts.masked:
+            return
+        if self.owner.recorder.plan.wants(SETUP):
+            with suppress(Exception):  # of a mask of another shape the layer itself says so
+                counts = seen_next(layer, given, call.keywords)
+                if counts is not None and self._note(f"{MASKS}{name}", SETUP, counts):
+                    trace.facts.masked.add(name)
 
     @timed
     @guarded
@@ -642,7 +655,7 @@ class BatchTracker:
 
 _STATES = "optimizer_states"
 # Collections of whose values summaries are made; of gradients only where they are at hand.
-_NEEDED = frozenset(("batches", "predictions", "labels"))
+_NEEDED = frozenset(("batches", "predictions", "labels", SETUP))
 
 
 class Updates:

@@ -307,7 +307,7 @@ class Tapes:
         targets = self._targets(target, names)
         facts = _Facts()
         tensor_refs += [*targets, *self._arguments(targets, target, facts)]
-        if len(targets) == 1 and (made_by := self._made_by(_flat(target)[0], names)) is not None:
+        if len(targets) == 1 and (made_by := self._made_by(_flat(target)[0])) is not None:
             compared = compared_in_graph(made_by)
             if compared is not None:
                 facts.compared[targets[0].name.removeprefix("loss/")] = compared
@@ -320,12 +320,8 @@ class Tapes:
         self.weights |= {name: None if g is not None else "no gradient" for name, _, g in named}
         self._report(tensor_refs, partial(self._step, names), facts)
 
-    def _made_by(self, loss: Any, names: frozenset[str]) -> Any:
-        """Return the operation that computed a loss; ``None`` where it was not looked at.
-
-        Args:
-            names: Of the weights that it is differentiated by.
-        """
+    def _made_by(self, loss: Any) -> Any:
+        """Return the operation that computed a loss; ``None`` where that was not watched."""
         if not tf.executing_eagerly():
             return loss.op
         made_by = self._operations.made(loss)
