@@ -57,23 +57,26 @@ class TestFewLeaves:
 class TestColumnAlone:
     """One column makes nearly all of the gain, and what is evaluated is solved."""
 
-    def found(self, *, share=0.997, last=0.002, columns=5):
+    def found(self, *, share=0.997, last=0.002, columns=5, used=None):
         rest = (1 - share) / max(columns - 1, 1)
         gains = {
             f"feature_importance/total_gain/f{n}": np.float64(share if n == 0 else rest)
-            for n in range(columns)
+            for n in range(used or columns)
         }
+        told = {"boosting/columns": np.float64(columns)}
         steps = []
         for at in range(4):
             steps.append(
                 full_step({"losses": {"valid-logloss": np.float64(0.6)}}, 2 * at, Mode.EVAL)
             )
-            steps.append(full_step({"feature_importance": gains}, 2 * at + 1))
+            steps.append(full_step({"feature_importance": gains, "boosting": told}, 2 * at + 1))
         steps[-2] = full_step({"losses": {"valid-logloss": np.float64(last)}}, 6, Mode.EVAL)
         return [one.condition for one in judged("label_leak", steps)[0]]
 
     def test_it_is_the_label(self):
+        """Also where columns by which no tree splits are not listed."""
         assert ["alone f0"] == self.found()
+        assert ["alone f0"] == self.found(share=1.0, used=1)
 
     @pytest.mark.parametrize("but", [{"share": 0.9}, {"last": 0.2}, {"columns": 2}])
     def test_a_good_column_is_none(self, but):

@@ -189,8 +189,9 @@ class LabelLeak(Rule):
         self._overlap = Overlap(self.min_samples)
         self._models: set[str] = set()
         self._reported = False
-        # The largest and the last evaluation of each loss of boosting.
-        self._evaluations: dict[str, tuple[float, float]] = {}
+        # The largest evaluation of each loss, and a column of boosting that makes all of the gain.
+        self._evaluations: dict[str, float] = {}
+        self._alone: tuple[str, float, int] | None = None
 
     def check(self, step: StepView) -> Findings:
         sampled = [tensor for tensor in step.tensors("samples") if tensor.name in tensor.record.raw]
@@ -200,11 +201,9 @@ class LabelLeak(Rule):
             yield from self._evaluate_samples(step, tensor)
         yield from self._evaluate_centred(step)
         if step.mode is Mode.EVAL:
-            for loss in step.tensors("losses"):
-                largest, _ = self._evaluations.get(loss.name, (0.0, 0.0))
-                self._evaluations[loss.name] = max(largest, loss.scalar), loss.scalar
+            yield from self._evaluate_alone(step)
         if step.trains:
-            yield from self._evaluate_gains(step)
+            self._add_gains(step)
             for label in step.tensors("labels"):
                 yield from self._evaluate_target(step, label)
                 yield from self._evaluate_future(step, label)
@@ -326,30 +325,41 @@ class LabelLeak(Rule):
                 remedy=_REMEDIES["encoded"],
             )
 
-    def _evaluate_gains(self, step: StepView) -> Findings:
+    def _add_gains(self, step: StepView) -> None:
+        """Remember whether one column makes nearly all of the gain of a boosted model."""
+        for begins in _GAINS:
+            for group in prefixed(step, "feature_importance", begins):
+                gains = {one.name: one.scalar for one in group}
+                name = max(gains, key=gains.__getitem__)
+                share = gains[name] / max(sum(gains.values()), 1e-300)
+                # Columns by which no tree splits may not be listed.
+                columns = step.scalar("boosting/columns", group.record.worker)
+                count = len(gains) if math.isnan(columns) else int(columns)
+                is_alone = count >= LEAST_COLUMNS and share >= ALONE
+                self._alone = (name, share, count) if is_alone else None
+
+    def _evaluate_alone(self, step: StepView) -> Findings:
         """Report a column that decides alone, and rightly, for what is evaluated."""
-        for group in (
-            each for begins in _GAINS for each in prefixed(step, "feature_importance", begins)
-        ):
-            gains = {one.name.rpartition("/")[2]: one.scalar for one in group}
-            name = max(gains, key=gains.__getitem__)
-            share = gains[name] / max(sum(gains.values()), 1e-300)
-            if len(gains) < LEAST_COLUMNS or share < ALONE:
+        for loss in step.tensors("losses"):
+            largest = max(self._evaluations.get(loss.name, 0.0), loss.scalar)
+            self._evaluations[loss.name] = largest
+            if self._alone is None or not 0 <= loss.scalar <= SOLVED * largest:
                 continue
-            for loss, (largest, last) in self._evaluations.items():
-                if not 0 <= last <= SOLVED * largest:
-                    continue
-                yield self.finding(
-                    step,
-                    f"{group[0].name.rpartition('/')[0]}/{name}",
-                    f"{name} makes {number(100 * share)}% of the gain of all {len(gains)} columns,"
-                    f" and {loss} of what is evaluated came to {number(last)} by step"
-                    f" {step.train_step}, from {number(largest)}: the label can be read from it",
-                    condition=f"alone {name}",
-                    value=share,
-                    threshold=ALONE,
-                    remedy=_REMEDIES["alone"],
-                )
+            tensor, share, count = self._alone
+            self._alone = None
+            name = tensor.rpartition("/")[2]
+            yield self.finding(
+                step,
+                tensor,
+                f"{name} makes {number(100 * share)}% of the gain of all {count} columns, and"
+                f" {loss.name} of what is evaluated came to {number(loss.scalar)}, from"
+                f" {number(largest)}: the label can be read from it",
+                worker=loss.worker,
+                condition=f"alone {name}",
+                value=share,
+                threshold=ALONE,
+                remedy=_REMEDIES["alone"],
+            )
 
     def _evaluate_centred(self, step: StepView) -> Findings:
         """Report centred windows among the inputs of a forecast, in whichever step it was seen."""

@@ -28,3 +28,17 @@ def test_rounds_between_full_ones_have_losses_only(tmp_path, monkeypatch):
     trial = Trial(tmp_path / "run")
     assert [*range(15)] == trial.tensor("train-l2").steps(Mode.TRAIN)
     assert [*range(10)] == trial.tensor("boosting/round").steps(Mode.TRAIN)
+
+
+def test_rounds_of_which_nothing_is_observed_are_steps(tmp_path, monkeypatch):
+    """As where the training data are not evaluated: each tenth round evaluates them for us."""
+    monkeypatch.setattr(budget, "FULL_STEPS", 3)
+    monkeypatch.setattr(budget, "START_S", 0.0)
+    monkeypatch.setattr(budget, "LEAST_S", 0.0)
+    x = np.random.default_rng(0).normal(size=(200, 10))
+    with LightGBMHook(run=tmp_path / "run", say=str, strict=True, budget=1e-9):
+        data = lightgbm.Dataset(x, label=x.sum(1))
+        quiet = {"num_threads": 1, "verbosity": -1}
+        lightgbm.train(quiet, data, 31, valid_sets=[data.create_valid(x, x.sum(1))])
+
+    assert Trial(tmp_path / "run").tensor("training-l2").steps(Mode.TRAIN)[-1] == 30

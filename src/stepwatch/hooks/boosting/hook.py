@@ -145,6 +145,7 @@ class BoostingHook(Hook):
             self._last = one
             modes = {Mode.TRAIN, *(_mode(metric.trains) for metric in one.metrics)}
             is_thin = all(map(self.recorder.thins_next, modes))
+            self.recorder.open_step(Mode.TRAIN)  # a round is one, whatever is observed of it
             for metric in one.metrics:
                 self._observe_metric(metric)
             if not is_thin:
