@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple, TypeGuard
@@ -133,11 +133,11 @@ def unread_fields(code: CodeType) -> tuple[UnreadField, ...]:
 
 @lru_cache(maxsize=64)
 def _fields_by_line(file: str) -> Mapping[int, tuple[UnreadField, ...]]:
-    tree = _tree(file)
-    if tree is None or not _stores_ends(tree):
+    script = _script(file)
+    if script is None:
         return {}
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    found = {_first_line(one): tuple(_fields_in(one, one.name, tree)) for one in functions}
+    tree, functions = script
+    found = {line: tuple(_fields_in(one, one.name, tree)) for line, one in functions.items()}
     return {0: tuple(_fields_in(tree, "script", tree)), **found}
 
 
@@ -157,31 +157,20 @@ def _fields_in(scope: ast.AST, name: str, tree: ast.Module) -> Iterator[UnreadFi
     for batch in sorted(drawn):
         fields = [one.attr for one in nodes if _is_field(one, batch)]
         reads = sum(one.id == batch and isinstance(one.ctx, ast.Load) for one in names)
+        has_next = any(_NEXT.fullmatch(one) for one in fields)
         # Else it may be given to a function that reads them.
-        is_known = len(fields) == reads and not any(
+        if len(fields) != reads or not has_next:
+            continue
+        is_read = any(
             _is_field(one, batch) and (_END.fullmatch(one.attr) or _DISCOUNT.search(one.attr))
             for one in ast.walk(tree)
         )
-        rewards = [one for one in fields if _REWARD.fullmatch(one)]
-        has_next = any(_NEXT.fullmatch(one) for one in fields)
-        if is_known and rewards and has_next and _adds_reward(nodes, batch):
+        if not is_read and _forms_target(nodes, partial(_is_reward_of, batch)):
             yield UnreadField(name, batch)
 
 
-def _adds_reward(nodes: Sequence[ast.AST], batch: str) -> bool:
-    """Return whether a reward of a batch and a discount times something are added up."""
-    return any(
-        isinstance(node, ast.BinOp)
-        and isinstance(node.op, ast.Add)
-        and any(
-            _is_discounted(other)
-            and any(
-                _is_field(part, batch) and _REWARD.fullmatch(part.attr) for part in ast.walk(one)
-            )
-            for one, other in ((node.left, node.right), (node.right, node.left))
-        )
-        for node in nodes
-    )
+def _is_reward_of(batch: str, node: ast.AST) -> bool:
+    return _is_field(node, batch) and bool(_REWARD.fullmatch(node.attr))
 
 
 def _is_field(node: ast.AST, batch: str) -> TypeGuard[ast.Attribute]:
@@ -199,24 +188,27 @@ def _within(scope: ast.AST) -> Iterator[ast.AST]:
 
 @lru_cache(maxsize=64)
 def _unread_by_line(file: str) -> Mapping[int, Unread]:
-    tree = _tree(file)
-    if tree is None or not _stores_ends(tree):
-        return {}
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    found = {_first_line(one): _unread_in(one) for one in functions}
+    _, functions = _script(file) or (None, {})
+    found = {line: _unread_in(one) for line, one in functions.items()}
     return {line: one for line, one in found.items() if one is not None}
+
+
+@lru_cache(maxsize=1)  # both of the above ask for it, one after the other
+def _script(file: str) -> tuple[ast.Module, Mapping[int, ast.FunctionDef]] | None:
+    """Return a script that keeps the ends of episodes, and its functions by their first lines."""
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+        tree = ast.parse(text) if len(text) <= _LARGEST else None
+    except (OSError, SyntaxError, ValueError):
+        return None
+    if tree is None or not _stores_ends(tree):
+        return None
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return tree, {_first_line(one): one for one in functions}
 
 
 def _first_line(function: ast.FunctionDef) -> int:
     return min([function.lineno, *(one.lineno for one in function.decorator_list)])
-
-
-def _tree(file: str) -> ast.Module | None:
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-        return ast.parse(text) if len(text) <= _LARGEST else None
-    except (OSError, SyntaxError, ValueError):
-        return None
 
 
 def _unread_in(function: ast.FunctionDef) -> Unread | None:
@@ -238,7 +230,9 @@ def _unread_in(function: ast.FunctionDef) -> Unread | None:
         is_whole = not parameter or read.count(parameter) == 1
         # Discounts of a batch are 0 at the ends.
         is_known = parameter and any(_DISCOUNT.search(one) for one in names)
-        if is_once and is_whole and not is_known and _forms_target(function, rewards[0]):
+        is_reward = partial(_is_named, rewards[0])
+        is_unread = is_once and is_whole and not is_known
+        if is_unread and _forms_target(ast.walk(function), is_reward):
             place = ends[0] if parameter in parameters else None
             return Unread(function.name, name, parameter if place is not None else name, place)
     return None
@@ -256,16 +250,16 @@ def _unpacked(function: ast.FunctionDef) -> Iterator[tuple[list[str], str]]:
                 yield names, node.value.id if isinstance(node.value, ast.Name) else ""
 
 
-def _forms_target(function: ast.FunctionDef, reward: str) -> bool:
+def _forms_target(nodes: Iterable[ast.AST], is_reward: Callable[[ast.AST], bool]) -> bool:
     """Return whether a reward and a discount times something are added up."""
     return any(
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Add)
         and any(
-            reward in {name.id for name in _names(one)} and _is_discounted(other)
+            _is_discounted(other) and any(map(is_reward, ast.walk(one)))
             for one, other in ((node.left, node.right), (node.right, node.left))
         )
-        for node in ast.walk(function)
+        for node in nodes
     )
 
 
@@ -273,7 +267,7 @@ def _is_discounted(node: ast.AST) -> bool:
     return any(
         isinstance(one, ast.BinOp)
         and isinstance(one.op, ast.Mult)
-        and any(_DISCOUNT.search(name) for name in _words(one))
+        and any(_DISCOUNT.search(name) for name in _identifiers(one))
         for one in ast.walk(node)
     )
 
@@ -297,7 +291,7 @@ def _stores_ends(tree: ast.Module) -> bool:
         if not is_apart:
             return False
         ends.add(names[2])
-    stores = [one for one in ast.walk(tree) if _is_store(one) and ends & set(_words(one))]
+    stores = [one for one in ast.walk(tree) if _is_store(one) and ends & set(_identifiers(one))]
     return bool(stores) and not any(_mixes(one) for one in stores) and not _joins(tree, ends)
 
 
@@ -315,7 +309,7 @@ def _mixes(node: ast.AST) -> bool:
     """Return whether what is stored may say that an episode was cut off."""
     parts = list(ast.walk(node))
     is_joined = any(isinstance(one, (ast.BoolOp, ast.BitOr, ast.IfExp)) for one in parts)
-    return is_joined or any(_CUT_OFF.fullmatch(one) for one in _words(node))
+    return is_joined or any(_CUT_OFF.fullmatch(one) for one in _identifiers(node))
 
 
 def _joins(tree: ast.Module, ends: set[str]) -> bool:
@@ -336,15 +330,19 @@ def _joins(tree: ast.Module, ends: set[str]) -> bool:
 
 def _is_of_both(value: ast.AST, ends: set[str]) -> bool:
     is_joined = any(isinstance(one, (ast.BoolOp, ast.BitOr)) for one in ast.walk(value))
-    words = set(_words(value))
+    words = set(_identifiers(value))
     return is_joined and bool(words & ends or any(map(_CUT_OFF.fullmatch, words)))
+
+
+def _is_named(name: str, node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _names(node: ast.AST) -> Iterator[ast.Name]:
     return (one for one in ast.walk(node) if isinstance(one, ast.Name))
 
 
-def _words(node: ast.AST) -> Iterator[str]:
+def _identifiers(node: ast.AST) -> Iterator[str]:
     """Yield the names of variables and attributes."""
     for one in ast.walk(node):
         if isinstance(one, ast.Name):
