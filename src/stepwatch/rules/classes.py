@@ -227,8 +227,8 @@ class _Window:
         moments = np.array(self.moments)[later:]
         count, total, squares = moments.sum(axis=0)
         error = moments[:, 0] @ np.array(self.paired)[later:] / count
-        variance = squares / count - (total / count) ** 2
-        return float(error / variance) if variance > 0 else math.inf
+        variance = _variance(count, total, squares)
+        return float(error) / variance if variance > 0 else math.inf
 
     def learns(self, chance: float, variance: float) -> bool:
         """Return whether the losses still fall, or are below those of guessing.
@@ -450,7 +450,7 @@ class ChanceLevel(Rule):
         """Judge evaluations of a mean square that fell to ``trained`` in TRAIN."""
         count, total, squares = np.sum(window.moments, axis=0)
         mean = total / count
-        in_training = squares / count - mean**2
+        in_training = _variance(count, total, squares)
         count, total, squares = np.sum(held_out.moments, axis=0)
         guessing = squares / count - 2 * mean * total / count + mean**2
         value = held_out.best if held_out.num_rounds >= ROUNDS else held_out.last
@@ -632,14 +632,18 @@ class ChanceLevel(Rule):
     def _guessing(self, loss: TensorView, window: _Window) -> tuple[float, float]:
         """Return the loss of guessing and how the guesses agree; nan for what is not known."""
         if loss.info.function == "mse_loss":
-            number_of, total, squares = np.sum(window.moments, axis=0)
-            return float(squares / number_of - (total / number_of) ** 2), math.nan
+            return _variance(*np.sum(window.moments, axis=0)), math.nan
         if not window.confusions:
             return math.nan, math.nan
         counted = _all_counts(window.confusions)
         if counted.sum() < LEAST_PER_CLASS * len(counted):
             return math.nan, math.nan
         return entropy(counted.sum(1)), agreement_z(counted)
+
+
+def _variance(count: float, total: float, squares: float) -> float:
+    """Return the variance of numbers by how many they are, their sum and that of their squares."""
+    return float(squares / count - (total / count) ** 2)
 
 
 def _all_counts(confusions: Iterable[Floats]) -> Floats:

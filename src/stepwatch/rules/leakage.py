@@ -118,7 +118,7 @@ class Overlap:
 
 _LABEL_IN, _ENCODED = "boosting/label_in/", "boosting/encoded/"
 # What a column gains of what all do, in each library; trees are asked for it at full rounds.
-_GAINS = ("feature_importance/total_gain/", "feature_importance/prediction_change/")
+_GAINS = "feature_importance/(total_gain|prediction_change)/"
 #: A column gives the label away that makes so much of the gain, of at least so many columns, where
 #: what is evaluated comes to so small a part of what it was.
 ALONE, LEAST_COLUMNS, SOLVED = 0.98, 3, 0.02
@@ -327,16 +327,15 @@ class LabelLeak(Rule):
 
     def _add_gains(self, step: StepView) -> None:
         """Remember whether one column makes nearly all of the gain of a boosted model."""
-        for begins in _GAINS:
-            for group in prefixed(step, "feature_importance", begins):
-                gains = {one.name: one.scalar for one in group}
-                name = max(gains, key=gains.__getitem__)
-                share = gains[name] / max(sum(gains.values()), 1e-300)
-                # Columns by which no tree splits may not be listed.
-                columns = step.scalar("boosting/columns", group.record.worker)
-                count = len(gains) if math.isnan(columns) else int(columns)
-                is_alone = count >= LEAST_COLUMNS and share >= ALONE
-                self._alone = (name, share, count) if is_alone else None
+        for group in prefixed(step, "feature_importance", _GAINS):
+            gains = {one.name: one.scalar for one in group}
+            name = max(gains, key=gains.__getitem__)
+            share = gains[name] / max(sum(gains.values()), 1e-300)
+            # Columns by which no tree splits may not be listed.
+            columns = step.scalar("boosting/columns", group.record.worker)
+            count = len(gains) if math.isnan(columns) else int(columns)
+            is_alone = count >= LEAST_COLUMNS and share >= ALONE
+            self._alone = (name, share, count) if is_alone else None
 
     def _evaluate_alone(self, step: StepView) -> Findings:
         """Report a column that decides alone, and rightly, for what is evaluated."""

@@ -48,7 +48,6 @@ class LeftOutVariables:
         # The losses of steps that were observed in full, and those of all steps.
         self._full: set[str] = set()
         self._losses: set[str] = set()
-        self._last = StepNumber(0, 0)
 
     def add(self, step: StepView, signature: Sequence[int]) -> None:
         """Add one TRAIN step.
@@ -56,7 +55,6 @@ class LeftOutVariables:
         Args:
             signature: The statistics of which none is the same for another value.
         """
-        self._last = step.at
         for record in step.records:
             layout = record.layout
             if layout not in self._layouts:
@@ -78,17 +76,18 @@ class LeftOutVariables:
                 one.looks += 1
                 one.is_changed |= bool((now[signature] != one.first[signature]).any())
 
-    def left_out(self, k: int) -> dict[str, list[LeftOut]]:
+    def left_out(self, k: int, last: StepNumber) -> dict[str, list[LeftOut]]:
         """Return those that were left out until now, by worker.
 
         Args:
             k: At so many steps they were seen at least, and ten times as many were taken since.
+            last: The last TRAIN step.
         """
         found: dict[str, list[LeftOut]] = {}
         if self._losses - self._full:
             return found  # another set of variables had its turn between full steps
         for (worker, _), one in self._known.items():
-            is_long = self._last.train_step + 1 - one.onset.train_step >= 10 * k
+            is_long = last.train_step + 1 - one.onset.train_step >= 10 * k
             is_asked = (worker, one.name) in self._asked
             if one.looks >= k and is_long and not is_asked:
                 found.setdefault(worker, []).append(one)

@@ -789,7 +789,8 @@ class UntrainedParameter(Rule):
                     trains_head(group, members) or all(_OF_KERAS in one for one in members)
                 )
                 # And what was trained as another model is a teacher of this one.
-                is_teacher = cause == "no_gradient" and self._has_trained(group, members)
+                shapes = {info.name: info.shape for info in group.infos}
+                is_teacher = cause == "no_gradient" and self._has_trained(worker, shapes, members)
                 is_meant = (is_head or is_teacher) and not are_as_drawn(group, members)
                 severity = "info" if is_meant else "warning"
                 held = _what_is_held(group) if cause == "nothing_trained" else ""
@@ -799,10 +800,17 @@ class UntrainedParameter(Rule):
         yield from self._zero_grad(step)
         yield from self._without_loss(step)
 
-    def _has_trained(self, group: TensorGroup, members: Sequence[str]) -> bool:
-        """Return whether weights of these shapes were trained before, as those of another model."""
-        shapes = {info.name: info.shape for info in group.infos}
-        trained = self._trained.get(group.record.worker, {})
+    def _has_trained(
+        self, worker: str, shapes: Mapping[str, tuple[int, ...]], members: Sequence[str]
+    ) -> bool:
+        """Return whether weights of the shapes of these members were trained under other names.
+
+        Args:
+            worker: Who trained them.
+            shapes: By name: what has one of these names counts for no other weights.
+            members: Some of these names.
+        """
+        trained = self._trained.get(worker, {})
         before = Counter(shape for name, shape in trained.items() if name not in shapes)
         return Counter(shapes[name] for name in members) <= before
 
@@ -827,8 +835,9 @@ class UntrainedParameter(Rule):
         # Until the end an optimizer may be meant to begin later.
         for one in self._waiting.never_stepped(self.k):
             yield self._never_stepped(one, self._waiting.last)
-        for worker, variables in self._left_out.left_out(self.k).items():
-            yield self._not_differentiated(worker, variables, self._waiting.last)
+        last = self._waiting.last
+        for worker, variables in self._left_out.left_out(self.k, last).items():
+            yield self._not_differentiated(worker, variables, last)
 
     def _not_differentiated(
         self, worker: str, variables: Sequence[LeftOut], last: StepNumber
@@ -916,8 +925,7 @@ class UntrainedParameter(Rule):
             known.update(frozen)
         if self.persists((worker, "drawn"), bool(members), self.k):
             known.update(frozen)
-            before = Counter(shape for name, shape in trained.items() if name not in frozen)
-            is_anew = Counter(frozen[name] for name in members) <= before
+            is_anew = self._has_trained(worker, frozen, members)
             cause, severity = ("frozen_anew", "warning") if is_anew else ("frozen_as_drawn", "info")
             if not is_anew:
                 self._as_drawn[worker] = self._since(self.k), members, len(group.infos)
