@@ -61,7 +61,7 @@ class TestSteps:
         assert [True, False, False, True, False, False, True] == found
         assert [0, 3, 6] == Trial(url).steps()
 
-    def test_it_is_told_how_many_of_a_mode_were_observed(self, url):
+    def test_the_end_counts_the_steps_of_each_mode(self, url):
         """Of batches that are only predicted, a budget observes the first and then few."""
         recorder = Recorder(url, policy="weights:statistics:every=3", rank=(0, 1))
         for step in range(5):
