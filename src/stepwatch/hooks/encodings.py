@@ -24,7 +24,7 @@ import numpy as np
 from ..model.record import TensorInfo
 from ..numerics.measures import Floats
 from .patching import PatchSet
-from .script import is_script
+from .script import is_script, variables_of
 
 #: Of more categories nothing is kept. Of fewer than these that both calls know nothing is said, nor
 #: of less than this share of those of the smaller one; so many of them have another code.
@@ -459,14 +459,14 @@ def _words(frame: FrameType | None) -> Iterator[str]:
             most -= 1
             line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
             yield from _split(line)
-            variables = tuple(frame.f_locals.items())
+            variables = variables_of(frame)
             named = set(_NAME.findall(line))
-            held = [value for name, value in variables if name in named]
+            held = [value for name, value in variables.items() if name in named]
             for value in held:
                 if isinstance(value, str) and len(value) <= _LONGEST:
                     yield from _split(value)
             shown = {id(value) for value in held if hasattr(value, "shape") or type(value) is list}
-            for name, value in variables:
+            for name, value in variables.items():
                 if id(value) in shown:
                     yield from _split(name)
         frame = frame.f_back

@@ -6,6 +6,7 @@ up. The script has it in its variables.
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
@@ -23,6 +24,7 @@ from ..numerics.measures import Floats
 _STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
 _OURS = os.path.join(Path(__file__).parents[1], "")
 _INSTALLED = ("site-packages", "dist-packages")
+_KEEPS_LOCALS = sys.version_info < (3, 13)
 #: Of fewer steps of an episode nothing is said, and of more elements nothing is read.
 LEAST_RETURNS, _MOST_ELEMENTS = 8, 1 << 16
 #: Discounts that are looked for: 1 adds up, as much else does.
@@ -51,7 +53,25 @@ def script_variables(most: int = 4) -> Iterator[tuple[str, object]]:
         most: Of so many functions.
     """
     for frame in script_frames(most):
-        yield from tuple(frame.f_locals.items())
+        yield from variables_of(frame).items()
+
+
+def variables_of(frame: FrameType) -> dict[str, object]:
+    """Return the variables of a function that runs, or of a module, without keeping them alive.
+
+    Before Python 3.13 ``f_locals`` of a function is a dictionary that its frame keeps until it
+    ends: what the function deletes would stay in memory. The function's own ``locals()`` is that
+    same dictionary, so a function that calls it is left alone and has no variables here.
+    """
+    code = frame.f_code
+    is_copied = _KEEPS_LOCALS and code.co_flags & inspect.CO_OPTIMIZED
+    if is_copied and "locals" in code.co_names:
+        return {}
+    kept = frame.f_locals
+    variables = dict(kept)
+    if is_copied and sys.gettrace() is None:  # a debugger writes what is kept back
+        kept.clear()
+    return variables
 
 
 def script_frames(most: int = 4) -> Iterator[FrameType]:

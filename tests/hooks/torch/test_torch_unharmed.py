@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
 import logging
 import pickle
 import warnings
+import weakref
 
 import pytest
 import torch
@@ -301,6 +303,41 @@ class TestVariablesOfTheScript:
             assert type(nothing) is Proxy
 
         assert 12 == len(seen.trial.steps("TRAIN"))
+
+    def test_what_the_script_deletes_is_gone(self, watched):
+        """Its memory is needed, and processes that train together wait for it to go."""
+        with watched() as seen:
+            denoiser = Denoiser()
+            tuned = torch.optim.SGD(denoiser.parameters())
+            for _ in range(12):
+                noise = torch.randn(6, 2)
+                predicted = denoiser(torch.randn(6, 2), torch.randint(20, (6,)))
+                loss = nn.functional.mse_loss(predicted, noise)
+                loss.backward()
+                tuned.step()
+                tuned.zero_grad()
+            deleted = weakref.ref(denoiser)
+            del denoiser, tuned, predicted, loss
+            gc.collect()
+
+            assert deleted() is None
+        assert 12 == len(seen.trial.steps("TRAIN"))
+
+    def test_its_own_locals_stay_as_they_were(self, watched):
+        """As those that a script keeps as its settings."""
+        with watched():
+            width = 2
+            settings = locals()
+            denoiser = Denoiser()
+            tuned = torch.optim.SGD(denoiser.parameters())
+            for _ in range(12):
+                noise = torch.randn(6, width)
+                predicted = denoiser(torch.randn(6, 2), torch.randint(20, (6,)))
+                nn.functional.mse_loss(predicted, noise).backward()
+                tuned.step()
+                tuned.zero_grad()
+
+            assert {"self", "watched", "width"} == set(settings)
 
 
 class Denoiser(nn.Module):

@@ -20,7 +20,7 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
-from ...script import returns_of_script, script_frames
+from ...script import returns_of_script, script_frames, variables_of
 from ...terminals import has_ends, unread_ends, unread_fields
 from ..autograd import operation
 from ..internals import in_transform, isolated_compute
@@ -648,7 +648,7 @@ def _value_of(node: Any, outputs: Iterable[torch.Tensor], left: int = 8) -> torc
 def _unread_ends() -> Iterator[str]:
     """Yield functions that lead here, and flags of ends that they leave unread."""
     for frame in script_frames():
-        variables = frame.f_locals
+        variables = variables_of(frame)
         found = [
             (one.function, one.name, variables.get(one.name)) for one in unread_ends(frame.f_code)
         ]
