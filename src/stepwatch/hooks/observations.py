@@ -276,6 +276,10 @@ class Arranged(Protocol):
         """Return an array as it is arranged."""
 
 
+#: What leaves a graph, and what of its values gets back those of which it was made.
+Outputs = tuple[Sequence[Any], Callable[[Sequence[Any]], Sequence[Any]]]
+
+
 class Reader(Protocol):
     """How tensors are read."""
 

@@ -125,6 +125,28 @@ class TestThinBatches:
         thin = every_fifth(lambda _: fit(model()))[1]
         assert series(Trial(tmp_path / "full"), "loss/loss") == series(thin, "loss/loss")
 
+    @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="others compile for each")
+    def test_a_graph_is_traced_once_for_both(self, every_fifth):
+        """To trace a model takes longer than many of its steps."""
+        traced = []
+
+        class Traced(layers.Layer):
+            def call(self, inputs):
+                traced.append(len(traced))
+                return inputs
+
+        def made():
+            traced.clear()
+            found = keras.Sequential([keras.Input((4,)), layers.Dense(1), Traced()])
+            found.compile("sgd", "mse")
+            return found
+
+        fit(made())
+        plain = len(traced)
+        every_fifth(lambda _: fit(made()))
+
+        assert plain == len(traced)
+
     def test_what_a_callback_saves_belongs_to_its_batch(self, every_fifth):
         def train(hook):
             fit(model(), then=lambda batch: hook.save_scalar("mine", batch))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from stepwatch.hooks.tensorflow import TensorFlowHook
+from stepwatch.hooks.tensorflow import TensorFlowHook, tapes
 from stepwatch.hooks.tensorflow.graphs import Slot
 from stepwatch.trial import Trial
 
@@ -66,6 +66,33 @@ class TestSlots:
         gc.collect()
 
         assert (3, 2) == (before, len(hook._tapes._slots))
+
+    @pytest.mark.parametrize("most", [0, 1 << 22])
+    def test_tensors_of_unknown_shapes_have_their_statistics(
+        self, hook, monkeypatch, tmp_path, most
+    ):
+        """Whether values leave the graph or it computes what is stored of them."""
+        monkeypatch.setattr(tapes, "_MOST_LEAVING", most)
+        table = tf.Variable(tf.ones([4, 2]), name="table")
+        weight = tf.Variable(tf.ones([2, 3], tf.float64), name="weight")
+
+        @tf.function(
+            input_signature=[tf.TensorSpec([None, 2], tf.float64), tf.TensorSpec(None, tf.int32)]
+        )
+        def step(x, rows):
+            with tf.GradientTape() as tape:
+                looked_up = tf.cast(tf.reduce_sum(tf.gather(table, rows)), tf.float64)
+                loss = tf.reduce_sum(x @ weight) + looked_up
+            return tape.gradient(loss, [table, weight])
+
+        step(tf.constant([[1.0, 2.0], [3.0, 5.0]], tf.float64), tf.constant([0, 1, 3]))
+        step(tf.constant([[1.0, 2.0]], tf.float64), tf.constant([[1], [2]]))
+        hook.close()
+
+        trial = Trial(tmp_path / "run")
+        of_weight = trial.tensor("gradient/weight").statistics()
+        assert ([4.0, 1.0], [7.0, 2.0]) == (of_weight["min"].tolist(), of_weight["max"].tolist())
+        assert [6, 4] == trial.tensor("gradient/table").statistics()["count"].tolist()
 
     def test_only_those_of_the_function_that_ran_are_read(self, hook, read):
         """A call of another function does not wait for them."""

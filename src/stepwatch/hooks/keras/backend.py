@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ...capture.open_step import OpenStep
 from ..losses import LossCall
-from ..observations import Reader, TensorRef
+from ..observations import Outputs, Reader, TensorRef
 
 
 @dataclass
@@ -66,9 +66,11 @@ class StepTrace:
     Args:
         scope_of: Returns something that is equal as long as values may leave the step from where
             it is called: inside of a loop, or of what is differentiated, they may not.
+        only_losses: Whether nothing else is observed.
     """
 
-    def __init__(self, scope_of: Callable[[], object]) -> None:
+    def __init__(self, scope_of: Callable[[], object], *, only_losses: bool = False) -> None:
+        self.only_losses = only_losses
         self._scope_of = scope_of
         self._scope = scope_of()
         self.observed: list[TensorRef] = []
@@ -117,6 +119,10 @@ RETURNED = "stepwatch/returned"
 Variables = tuple[Sequence[Any], Sequence[Any]]
 
 
+#: Returns what is to leave a step.
+Leave = Callable[[], Sequence[Any]]
+
+
 class Session(Protocol):
     """Observes what a model runs for each batch."""
 
@@ -136,10 +142,19 @@ class Session(Protocol):
     def compiling(self) -> AbstractContextManager[None]:
         """What runs inside is compiled for us only."""
 
-    def packed(self, trace: StepTrace) -> dict[str, Any]:
+    @property
+    def thins(self) -> bool:
+        """Whether nothing but losses may be observed of some batches."""
+
+    def packed(
+        self, trace: StepTrace, when: Callable[[Leave], Sequence[Any]] | None = None
+    ) -> dict[str, Any]:
         """Return what was observed in a form in which it can leave the step, beside ``RETURNED``.
 
         It is flat: TensorFlow rebuilds all that is nested in Python, for every batch.
+
+        Args:
+            when: Makes it leave the step only where more than losses is observed of it.
         """
 
     def note(self, what: str) -> None:
@@ -160,10 +175,6 @@ class Session(Protocol):
             variables: Returns the values of the model's variables, after it.
             optimizer_variables: Returns the values of the optimizer's variables.
         """
-
-
-#: What leaves a step, and what of its values gets back those of which it was made.
-Outputs = tuple[Sequence[Any], Callable[[Sequence[Any]], Sequence[Any]]]
 
 
 class Backend(Reader, Protocol):

@@ -13,12 +13,11 @@ import numpy as np
 from ...model.record import TensorInfo
 from ...numerics.packed import Rows
 from ..jax.packed_stats import as_vectors, pack_stats, split_vectors, unpack_stats
-from ..observations import TensorRef
+from ..observations import Outputs, TensorRef
 from .backend import (
     RETURNED,
     Array,
     Backend,
-    Outputs,
     Session,
     StepTrace,
     made_function,

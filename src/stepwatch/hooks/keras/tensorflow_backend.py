@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from ..tensorflow.graphs import TensorReader, is_on_host
+from ..tensorflow.graphs import Condition, TensorReader, is_on_host
 from .backend import (
     RETURNED,
     Array,
@@ -43,7 +43,11 @@ class TensorFlowBackend(TensorReader, Backend):
                 make()
                 plain: Callable[..., Any] = model.predict_function
                 return plain
-        full = _instrumented(model, kind, make, session)
+        # One graph that is told what is to leave it: to trace another takes as long as the first.
+        # Code of XLA, of which all shapes are fixed, and Python take two.
+        is_one = several == 1 and not (model.run_eagerly or model.jit_compile)
+        condition = Condition() if is_one and session.thins else None
+        full = _instrumented(model, kind, make, session, condition)
         of_losses: Callable[..., Any] | None = None
 
         def variables() -> Variables:
@@ -52,7 +56,9 @@ class TensorFlowBackend(TensorReader, Backend):
         def run(given: Any) -> Any:
             nonlocal of_losses
             only_losses = session.begins(variables)
-            if not only_losses:
+            if condition is not None:
+                condition.set(holds=not only_losses)
+            if not only_losses or condition is not None:
                 found = full(given)
             elif of_losses is not None:
                 found = of_losses(given)
@@ -76,9 +82,16 @@ class TensorFlowBackend(TensorReader, Backend):
 
 
 def _instrumented(
-    model: Any, kind: str, make: Callable[[], None], session: Session, *, only_losses: bool = False
+    model: Any,
+    kind: str,
+    make: Callable[[], None],
+    session: Session,
+    condition: Condition | None = None,
+    *,
+    only_losses: bool = False,
 ) -> Callable[..., Any]:
     """Return what a model makes to run for each batch, with what is observed in what it returns."""
+    when = None if condition is None else condition.when
     name = f"{kind}_step"
     original = getattr(model, name)
 
@@ -89,7 +102,7 @@ def _instrumented(
             return {RETURNED: original(data)}
         with session.collecting(only_losses=only_losses) as trace:
             returned = original(data)
-        return {RETURNED: returned, **session.packed(trace)}
+        return {RETURNED: returned, **session.packed(trace, when)}
 
     function = made_function(model, kind, make, **{name: step})
 

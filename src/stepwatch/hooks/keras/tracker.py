@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 import keras
 
-from ...capture.budget import Budget
+from ...capture.budget import KEPT, Budget
 from ...capture.guard import give_up, guarded
 from ...capture.open_step import OpenStep
 from ...capture.recorder import Recorder
@@ -35,6 +35,7 @@ from .backend import (
     RETURNED,
     Array,
     Backend,
+    Leave,
     StepFacts,
     StepTrace,
     Variables,
@@ -144,6 +145,7 @@ class SideOutput(NamedTuple):
         num_tensors: How many there are with their statistics.
         restore: Returns the values of the tensors, of those of the outputs.
         facts: What else is known of the step.
+        only_losses: Of which steps it is to be read; ``None`` for all.
     """
 
     packed: PackedTensors
@@ -151,6 +153,7 @@ class SideOutput(NamedTuple):
     num_tensors: int
     restore: Callable[[Sequence[Any]], Sequence[Any]]
     facts: StepFacts
+    only_losses: bool | None
 
 
 class BatchTracker:
@@ -240,7 +243,7 @@ class BatchTracker:
     @contextmanager
     def collecting(self, *, only_losses: bool = False) -> Iterator[StepTrace]:
         events = LOSS_EVENTS if only_losses else LAYER_EVENTS
-        step_trace = StepTrace(self._backend.scope)
+        step_trace = StepTrace(self._backend.scope, only_losses=only_losses)
         before, self._step_trace = self._step_trace, step_trace
         self._thread, self._calls = threading.get_ident(), []
         self._values = {}
@@ -255,18 +258,47 @@ class BatchTracker:
     def note(self, what: str) -> None:
         self.owner.model_coverage.notes.add(what)
 
-    def packed(self, step_trace: StepTrace) -> dict[str, Any]:
-        return self._packed(step_trace) or {}
+    @property
+    def thins(self) -> bool:
+        return self.budget.share is not None
+
+    def packed(
+        self, step_trace: StepTrace, when: Callable[[Leave], Sequence[Any]] | None = None
+    ) -> dict[str, Any]:
+        return self._packed(step_trace, when) or {}
 
     @guarded
-    def _packed(self, step_trace: StepTrace) -> dict[str, Any]:
-        packed = self._observations.packed(step_trace.observed)
-        outputs, restore = self._backend.as_outputs(packed.values)
-        tensors = [*outputs, *packed.statistics]
-        trace = len(self._traces)
-        side = SideOutput(packed, len(outputs), len(tensors), restore, step_trace.facts)
-        self._traces.append(side)
-        packed.release()
+    def _packed(
+        self, step_trace: StepTrace, when: Callable[[Leave], Sequence[Any]] | None
+    ) -> dict[str, Any]:
+        everything, facts = step_trace.observed, step_trace.facts
+        if when is None:
+            return self._side(everything, facts, lambda leave: leave(), only_losses=None)
+        losses = [one for one in everything if one.collection in KEPT]
+        full = self._side(everything, facts, when, only_losses=False) if everything else {}
+        return {**full, **self._side(losses, facts, lambda leave: leave(), only_losses=True)}
+
+    def _side(
+        self,
+        tensor_refs: Sequence[TensorRef],
+        facts: StepFacts,
+        run: Callable[[Leave], Sequence[Any]],
+        *,
+        only_losses: bool | None,
+    ) -> dict[str, Any]:
+        """Return what is to leave a step for tensors, by the trace and its place in it."""
+
+        def leave() -> Sequence[Any]:
+            packed = self._observations.packed(tensor_refs)
+            outputs, restore = self._backend.as_outputs(packed.values)
+            tensors = [*outputs, *packed.statistics]
+            side = SideOutput(packed, len(outputs), len(tensors), restore, facts, only_losses)
+            self._traces.append(side)
+            packed.release()
+            return tensors
+
+        tensors = run(leave)
+        trace = len(self._traces) - 1
         return {f"{trace}/{index}": tensor for index, tensor in enumerate(tensors)}
 
     def compiling(self) -> AbstractContextManager[None]:
@@ -307,9 +339,11 @@ class BatchTracker:
     @guarded
     def _read(self, mode: Mode, beside: Mapping[str, Any], returned: object) -> None:
         """Read what a batch has left, into the open step."""
-        trace = next((key.partition("/")[0] for key in beside if key != RETURNED), None)
-        if trace is not None:
-            side = self._traces[int(trace)]
+        traces = {int(key.partition("/")[0]) for key in beside if key != RETURNED}
+        for trace in traces:
+            side = self._traces[trace]
+            if side.only_losses not in (None, self._only_losses):
+                continue
             tensors = [beside[f"{trace}/{index}"] for index in range(side.num_tensors)]
             values = side.restore(tensors[: side.num_outputs])
             self._observations.note(mode, side.packed, values, tensors[side.num_outputs :])
@@ -490,7 +524,7 @@ class BatchTracker:
             facts.num_losses += 1
             value = value if not value.shape else keras.ops.mean(value)
             self._note(f"loss/{name}", "losses", value, call.computed_by)
-            if not self._only_losses:
+            if not self._step_trace.only_losses:
                 self._note_given(name, call)
 
     @timed
@@ -520,7 +554,7 @@ class BatchTracker:
     def lost(self, given: Mapping[str, Any], loss: Any) -> None:
         calls, self._calls = self._calls, []
         self._note(LOSS, "losses", loss, calls[0].computed_by if len(calls) == 1 else "")
-        if self._only_losses:
+        if self._step_trace is None or self._step_trace.only_losses:
             return
         if (penalties := self._model.losses) and self.owner.recorder.plan.wants("loop"):
             self._note("loop/penalty", "loop", sum(penalties[1:], penalties[0]))
@@ -556,7 +590,7 @@ class BatchTracker:
         self._step_trace.optimizers.append(optimizer)
         rate = keras.ops.convert_to_tensor(optimizer.learning_rate)
         self._note(f"learning_rate/{number}", "learning_rates", rate)
-        if self._only_losses:
+        if self._step_trace.only_losses:
             return
         self._name()  # it may have been built just now
         scale = getattr(optimizer, "dynamic_scale", optimizer.loss_scale_factor)
@@ -598,7 +632,7 @@ class BatchTracker:
             return False
         if self._backend.at_once is None:
             moved = None if arranged is AS_IT_IS else arranged
-            is_needed = collection in _NEEDED and not self._only_losses
+            is_needed = collection in _NEEDED and not self._step_trace.only_losses
             self._step_trace.add(
                 TensorRef(name, collection, value, None, function, moved, is_needed)
             )

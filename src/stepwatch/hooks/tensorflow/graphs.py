@@ -7,6 +7,7 @@ the functions which it calls write to: so what it runs is known, and is forgotte
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -15,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 from tensorflow.python.framework.func_graph import FuncGraph
+from tensorflow.python.ops import gen_resource_variable_ops
 from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 
 from ...model.record import TensorInfo
 from ...numerics.packed import Rows, unpack_rows
-from ..observations import PackedTensors
+from ..observations import Outputs, PackedTensors
 
 
 class TensorReader:
@@ -42,6 +44,10 @@ class TensorReader:
         counts, numbers = packed
         return unpack_rows(np.asarray(counts), np.asarray(numbers))
 
+    def as_outputs(self, values: Sequence[Any]) -> Outputs:
+        """Return few outputs: each costs more than what is copied for it to be one of few."""
+        return as_vectors(values) if self.on_host else (values, lambda left: left)
+
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         graph: Callable[..., Any] = tf.function(function, reduce_retracing=True)
         return graph
@@ -51,6 +57,38 @@ class TensorReader:
 
     def dtype_name(self, value: Any) -> str:
         return str(value.dtype.name)
+
+
+def as_vectors(values: Sequence[Any]) -> Outputs:
+    """Return tensors of a graph as one vector for each dtype, and what gets them back as arrays."""
+    values = [tf.convert_to_tensor(value) for value in values]
+    known = [value.shape.as_list() if value.shape.rank is not None else None for value in values]
+    by_dtype: dict[Any, list[int]] = {}
+    for index, value in enumerate(values):
+        by_dtype.setdefault(value.dtype, []).append(index)
+    groups = list(by_dtype.values())
+    unknown = [index for index, shape in enumerate(known) if shape is None or None in shape]
+    vectors = [tf.concat([tf.reshape(values[i], [-1]) for i in one], 0) for one in groups]
+    sizes = [tf.shape(values[index], tf.int64) for index in unknown]
+    ranks = [tf.rank(values[index]) for index in unknown if known[index] is None]
+    outputs = [*vectors, *([tf.concat(sizes, 0)] if sizes else []), *ranks]
+
+    def restore(left: Sequence[Any]) -> Sequence[Any]:
+        arrays, shapes = [np.asarray(one) for one in left], list(known)
+        place, more_ranks = 0, iter(arrays[len(groups) + 1 :])
+        for index in unknown:
+            shape = known[index]
+            end = place + (int(next(more_ranks)) if shape is None else len(shape))
+            shapes[index], place = arrays[len(groups)][place:end].tolist(), end
+        found: dict[int, Any] = {}
+        for vector, indexes in zip(arrays, groups, strict=False):
+            place = 0
+            for index in indexes:
+                end = place + math.prod(shapes[index] or ())
+                found[index], place = vector[place:end].reshape(shapes[index]), end
+        return [found[index] for index in range(len(known))]
+
+    return outputs, restore
 
 
 def is_on_host() -> bool:
@@ -210,7 +248,7 @@ class Condition:
 
     def __init__(self) -> None:
         self._holds = True
-        with tf.init_scope():
+        with tf.init_scope(), tf.device("CPU:0"):
             self.variable = ResourceVariable(initial_value=True, trainable=False)
 
     def set(self, *, holds: bool) -> None:
@@ -218,9 +256,23 @@ class Condition:
             self._holds = holds
             self.variable.assign(holds)
 
+    def when(self, make: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+        """Return tensors that a graph makes while this holds, and else empty ones."""
+        dtypes: list[Any] = []
+
+        def made() -> list[Any]:
+            tensors = [tf.convert_to_tensor(one) for one in make()]
+            dtypes[:] = [one.dtype for one in tensors]
+            return tensors
+
+        found: Sequence[Any] = tf.cond(
+            self.variable.read_value(), made, lambda: [tf.zeros([0], one) for one in dtypes]
+        )
+        return found
+
 
 #: Takes what a slot holds: its tensors, their values and their statistics.
-SlotConsumer = Callable[[PackedTensors, list[Any], list[Any]], None]
+SlotConsumer = Callable[[PackedTensors, Sequence[Any], Sequence[Any]], None]
 
 
 class Slot:
@@ -250,7 +302,8 @@ class Slot:
     def _write(self) -> None:
         """Add to the graph what writes to the variables."""
         self._packed = packed = self._pack()
-        self._values = [_cell(tensor) for tensor in packed.values]
+        outputs, self._restore = as_vectors(packed.values)
+        self._values = [_cell(tensor) for tensor in outputs]
         self._statistics = [_cell(tensor) for tensor in packed.statistics]
         self._runs.assign_add(1)
         packed.release()
@@ -258,21 +311,17 @@ class Slot:
 
     def gather(self) -> int:
         """Take what is there if the graph ran; return how often it ran since the last time."""
-        runs = int(self._runs.numpy())
+        runs = int(_read(self._runs))
         times, self._num_gathered = runs - self._num_gathered, runs
         if times:
-            statistics = self._read(self._statistics)
-            self._take(self._packed, self._read(self._values), statistics)
+            values = self._restore([_read(one) for one in self._values])
+            self._take(self._packed, values, [_read(one) for one in self._statistics])
         return times
 
     @property
     def key(self) -> int:
         """What distinguishes it from others among what a graph captures, as long as it lives."""
         return id(self._runs.handle)
-
-    @staticmethod
-    def _read(cells: list[Any]) -> list[Any]:
-        return [cell.read_value() for cell in cells]
 
 
 class Slots:
@@ -311,6 +360,11 @@ class Slots:
             keys = [id(given) for given, _ in graph.captures]
             self._run_by[graph] = [self._by_key[key] for key in keys if key in self._by_key]
         return self._run_by[graph]
+
+
+def _read(cell: Any) -> Any:
+    """Return what a variable holds; its own method takes five times as long."""
+    return gen_resource_variable_ops.read_variable_op(cell.handle, cell.dtype).numpy()
 
 
 def _cell(tensor: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -126,6 +127,11 @@ class _Facts:
 MOST_BATCHES = 64
 
 
+# From one point of a graph so many elements leave it, where the host can read them; of more, and on
+# accelerators, the graph computes statistics, which takes longer to trace.
+_MOST_LEAVING = 1 << 22
+
+
 class Tapes:
     """Observes what a tape differentiates, at once or by what is added to a graph.
 
@@ -137,6 +143,7 @@ class Tapes:
         self._owner, self.strict = owner, owner.strict
         recorder = owner.recorder
         self._at_hand = Observations(recorder, TensorReader(on_host=is_on_host()))
+        # For tensors of graphs that are too large to be copied.
         self._traced = Observations(recorder, TensorReader(on_host=False))
         self.naming = VariableNames()
         self._pending: list[tuple[object, Any, Any]] = []
@@ -488,19 +495,22 @@ class Tapes:
         condition: Condition | None = None,
         facts: _Facts | None = None,
     ) -> None:
-        pack = partial(self._traced.packed, tensor_refs)
-        self._slots.add(Slot(pack, partial(self._take, first, facts), condition))
+        sizes = [_least_size(one.value.shape) for one in tensor_refs]
+        observations = self._at_hand if sum(sizes) <= _MOST_LEAVING else self._traced
+        pack = partial(observations.packed, tensor_refs)
+        self._slots.add(Slot(pack, partial(self._take, observations, first, facts), condition))
 
     def _take(
         self,
+        observations: Observations,
         first: Note,
         facts: _Facts | None,
         packed: PackedTensors,
-        values: list[Any],
-        statistics: list[Any],
+        values: Sequence[Any],
+        statistics: Sequence[Any],
     ) -> None:
         first()
-        self._traced.note(self._owner.mode(), packed, values, statistics)
+        observations.note(self._owner.mode(), packed, values, statistics)
         if facts is not None:
             self._add_evidence(facts, packed.arranged_values(values, np.asarray), np.asarray)
 
@@ -553,6 +563,11 @@ def _index_of(one: Any, known: list[Any]) -> int:
 def _value_of(tensor_ref: TensorRef) -> Any:
     value = np.asarray(tensor_ref.value)
     return value if tensor_ref.arranged is None else tensor_ref.arranged.value(value)
+
+
+def _least_size(shape: Any) -> int:
+    """Return how many elements a tensor has where unknown axes have one."""
+    return 0 if shape.rank is None else math.prod(size or 1 for size in shape)
 
 
 def _flat(structure: Any) -> list[Any]:
