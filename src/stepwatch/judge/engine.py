@@ -37,7 +37,7 @@ _SCAN_NS = 5 * 10**9
 #: passed over if it ends so soon after the last one that was evaluated: rules then take at most a
 #: few percent of the time however short steps are. By the times that are stored, so that a replay
 #: passes over the same steps.
-SHORT_AFTER, SHORT_NS = 1000, 5_000_000
+SHORT_AFTER, SHORT_NS = 1000, 20_000_000
 _OF_LOSSES = frozenset({"losses", "learning_rates"})
 
 
