@@ -25,7 +25,7 @@ def every_fifth(monkeypatch, tmp_path):
     monkeypatch.setattr(budget, "_MEASURED", 10**9)  # the period stays as it is
 
     def watched(train, **options):
-        run = tmp_path / "run"
+        run = tmp_path / f"run-{len(list(tmp_path.iterdir()))}"
         with KerasHook(run=run, say=str, strict=True, budget=0.03, **options) as hook:
             hook.recorder.budget.period = 5
             returned = train(hook)
@@ -125,7 +125,7 @@ class TestThinBatches:
         thin = every_fifth(lambda _: fit(model()))[1]
         assert series(Trial(tmp_path / "full"), "loss/loss") == series(thin, "loss/loss")
 
-    @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="others compile for each")
+    @pytest.mark.skipif(keras.backend.backend() == "torch", reason="nothing is traced")
     def test_a_graph_is_traced_once_for_both(self, every_fifth):
         """To trace a model takes longer than many of its steps."""
         traced = []
@@ -146,6 +146,27 @@ class TestThinBatches:
         every_fifth(lambda _: fit(made()))
 
         assert plain == len(traced)
+
+    @pytest.mark.skipif(keras.backend.backend() != "jax", reason="others have one graph, or none")
+    def test_another_graph_is_compiled_once_it_pays(self, every_fifth, monkeypatch):
+        """When what nobody reads has taken as long as that."""
+        from stepwatch.hooks.keras import jax_backend
+
+        compiled = []
+        run = jax_backend.CompiledStep._run
+        monkeypatch.setattr(
+            jax_backend.CompiledStep,
+            "_run",
+            lambda step, *given: (compiled.append(step), run(step, *given))[1],
+        )
+        logs, trial = every_fifth(lambda _: fit(model()))
+        assert 1 == len({*map(id, compiled)})
+
+        compiled.clear()
+        monkeypatch.setattr(jax_backend, "_OUTPUT_S", 1e9)
+        again, trial = every_fifth(lambda _: fit(model()))
+        assert (2, logs) == (len({*map(id, compiled)}), again)
+        assert 12 == len(steps_of(trial, "loss/loss"))
 
     def test_what_a_callback_saves_belongs_to_its_batch(self, every_fifth):
         def train(hook):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import jax
@@ -18,6 +19,7 @@ from .backend import (
     RETURNED,
     Array,
     Backend,
+    Leave,
     Session,
     StepTrace,
     made_function,
@@ -30,11 +32,16 @@ except ImportError:  # before it moved
     from jax.core import get_opaque_trace_state as _trace_state
 
 
+# What an output of a compiled step costs on the host, and how fast what is in it is copied.
+_OUTPUT_S, _BYTES_PER_S = 20e-6, 4e9
+
+
 class CompiledStep:
     """What a model runs for a batch, with what is observed in it as a further output.
 
     Args:
         make: Lets the model make its function.
+        when: See ``Session.packed``.
         only_losses: Observe nothing else.
     """
 
@@ -45,10 +52,13 @@ class CompiledStep:
         make: Callable[[], None],
         session: Session,
         *,
-        only_losses: bool,
+        when: Callable[[Leave], Sequence[Any]] | None = None,
+        only_losses: bool = False,
     ) -> None:
         self._model, self._kind, self._make = model, kind, make
-        self._session, self._only_losses = session, only_losses
+        self._session, self._when, self._only_losses = session, when, only_losses
+        #: How long the first call took, in which it was compiled, seconds.
+        self.first_s = 0.0
         self._original, self._make_function = getattr(model, f"{kind}_step"), model._make_function
         self._step = {f"{kind}_step": self._run}  # it is looked up when it is made, or traced
         self._compiled: Callable[..., Any] | None = None
@@ -72,8 +82,10 @@ class CompiledStep:
             with self._session.compiling():
                 return self(state, data)
         assert self._compiled is not None
+        began = perf_counter()
         with temporary_attributes(self._model, **self._step):
             found, state = self._compiled(state, data)
+        self.first_s = self.first_s or perf_counter() - began
         if not (isinstance(found, Mapping) and RETURNED in found):
             found = {RETURNED: found}  # nnx is not given what stands in
         return found, state
@@ -82,7 +94,7 @@ class CompiledStep:
         collecting = self._session.collecting(only_losses=self._only_losses)
         with collecting as trace, differentiating(trace):
             returned, state = self._original(state, data)
-        return {RETURNED: returned, **self._session.packed(trace)}, state
+        return {RETURNED: returned, **self._session.packed(trace, self._when)}, state
 
 
 class JaxBackend(Backend):
@@ -102,13 +114,21 @@ class JaxBackend(Backend):
     def instrument(
         self, model: Any, kind: str, make: Callable[[], None], session: Session
     ) -> Callable[..., Any]:
-        full, of_losses = (
-            CompiledStep(model, kind, make, session, only_losses=only) for only in (False, True)
-        )
+        # On the host the first graph serves for losses alone, too, until what it returns for nobody
+        # has taken as long as compiling another does.
+        serves = self.on_host and session.thins
+        full = CompiledStep(model, kind, make, session, when=_always if serves else None)
+        of_losses = CompiledStep(model, kind, make, session, only_losses=True)
+        unread_s = 0.0
 
         def run(state: Any, data: Any) -> Any:
+            nonlocal unread_s
             only_losses = session.begins(lambda: (state[0], state[1]))
-            found, state_after = (of_losses if only_losses else full)(state, data)
+            is_unread = only_losses and serves and unread_s < full.first_s
+            chosen = of_losses if only_losses and not is_unread else full
+            found, state_after = chosen(state, data)
+            if is_unread:
+                unread_s += _returning_s(found)
             kept = state_after[2] if kind == "train" else ()
             after = (state_after[0], state_after[1]) if kind == "train" else ((), ())
             session.ran(found, found[RETURNED], lambda: after, lambda: kept)
@@ -141,6 +161,16 @@ class JaxBackend(Backend):
 
     def to_numpy(self, value: Any) -> Array:
         return np.asarray(value)
+
+
+def _always(leave: Leave) -> Sequence[Any]:
+    return leave()
+
+
+def _returning_s(found: Mapping[str, Any]) -> float:
+    """Return about how long it takes a compiled step to return what was observed, seconds."""
+    sizes: list[int] = [value.nbytes for key, value in found.items() if key != RETURNED]
+    return _OUTPUT_S * len(sizes) + sum(sizes) / _BYTES_PER_S
 
 
 @contextmanager
