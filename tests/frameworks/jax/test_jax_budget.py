@@ -104,8 +104,12 @@ class TestThinSteps:
         for step in (5, 10):
             assert times[step]["start_ns"] > ended[step - 2]
 
-    def test_nothing_but_a_graph_of_losses_is_compiled_in_addition(self, every_fifth):
-        """It is compiled once, at the first thin step."""
+    @pytest.mark.parametrize(("output_s", "graphs"), [(1e-9, 1), (1e9, 2)])
+    def test_a_graph_of_losses_is_compiled_once_it_pays(
+        self, every_fifth, monkeypatch, output_s, graphs
+    ):
+        """When what the first one returned for nobody has taken as long as compiling."""
+        monkeypatch.setattr(packed_stats, "_OUTPUT_S", output_s)
 
         def train(_):
             gradient = jax.jit(jax.grad(mse))
@@ -114,8 +118,10 @@ class TestThinSteps:
                 gradient(params, x, y)
             return gradient
 
-        gradient, _ = every_fifth(train)
-        assert 2 == len(gradient._with_stats)
+        gradient, trial = every_fifth(train)
+        assert graphs == len(gradient._with_stats)
+        assert 12 == len(steps_of(trial, "loss/mse"))
+        assert [0, 1, 5, 10] == steps_of(trial, "gradient/out.bias")
 
     def test_what_the_script_saves_is_in_every_step(self, every_fifth):
         _, trial = every_fifth(

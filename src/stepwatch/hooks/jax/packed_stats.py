@@ -54,6 +54,9 @@ class GraphPlan:
         self.step = step
         self.only_losses = step.has_only_losses
         self._held: dict[str, tuple[TensorInfo, int]] = {}
+        # Of each function that ran by it, how long the longest call took, in which it was compiled.
+        self._compiling_s: dict[int, float] = {}
+        self._unread_s = 0.0
 
     def of(self, info: TensorInfo) -> int:
         if self.only_losses and not self.step.wants(info.collection):
@@ -62,6 +65,21 @@ class GraphPlan:
         if known is None:
             known = self._held[info.name] = info, _held_level(self.step, info)
         return known[1]
+
+    def ran(self, function: object, seconds: float, stats: TraceStats) -> None:
+        """Note a call of a function that was compiled for this."""
+        self._compiling_s[id(function)] = max(seconds, self._compiling_s.get(id(function), 0.0))
+        if self.step.has_only_losses and not self.only_losses:
+            sizes = [int(vector.nbytes) for vector in stats.flat]
+            self._unread_s += _OUTPUT_S * len(sizes) + sum(sizes) / _BYTES_PER_S
+
+    def serves(self) -> bool:
+        """Return whether this is for now to run for steps of losses alone, too.
+
+        Until what it returns for nobody has taken as long as to compile other graphs does.
+        """
+        is_paid = self._unread_s >= sum(self._compiling_s.values())
+        return is_on_host() and not (self.only_losses or is_paid)
 
     def fits(self, step: OpenStep) -> bool:
         """Return whether this is what a step wants of all tensors known here."""
@@ -76,14 +94,24 @@ class GraphPlans:
     def __init__(self) -> None:
         self._made: list[GraphPlan] = []
 
-    def at(self, step: OpenStep) -> GraphPlan:
-        """Return the plan that fits a step, a new one if none does."""
+    def at(self, step: OpenStep, *, is_compiled: bool) -> GraphPlan:
+        """Return the plan that fits a step, a new one if none does.
+
+        Args:
+            is_compiled: Whether what runs is compiled for it.
+        """
         fitting = next((one for one in self._made if one.fits(step)), None)
+        if fitting is None and is_compiled and step.has_only_losses:
+            fitting = next((one for one in self._made if one.serves()), None)
         if fitting is None:
             fitting = GraphPlan(step)
             self._made.append(fitting)
         fitting.step = step
         return fitting
+
+
+# What an output of a compiled function costs on the host, and how fast what is in it is copied.
+_OUTPUT_S, _BYTES_PER_S = 20e-6, 4e9
 
 
 def _held_level(step: OpenStep, info: TensorInfo) -> int:

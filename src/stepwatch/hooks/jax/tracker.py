@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
+from time import perf_counter
 from typing import Any, Protocol
 
 import jax
@@ -188,6 +189,8 @@ class Steps:
         }
         for part in parts:
             for index, known in enumerate(part.infos):
+                if not step.wants(known.collection):
+                    continue
                 info = self._as_computed(known, values)
                 level = step.level(info)
                 if level != NOTHING and index not in part.statistics:
@@ -307,14 +310,16 @@ class Tracker:
             return output
         if not self._is_outermost():
             return plain(*args, **kwargs)
-        self._choose_plan(carrier.mode)
-        step = self._plan.step
+        self._choose_plan(carrier.mode, is_compiled=True)
+        step, plan = self._plan.step, self._plan
         compared = self._compared(carrier, step, args, kwargs)
+        began = perf_counter()
         if carrier.is_another(self._plan):
             with own_time(self.budget):  # the training alone would compile it once
                 output, stats = carrier.with_stats(self._plan)(*args, **kwargs)
         else:
             output, stats = carrier.with_stats(self._plan)(*args, **kwargs)
+        plan.ran(carrier, perf_counter() - began, stats)
         carrier.mode = self._steps.take(stats, step) or carrier.mode
         function = str(getattr(carrier, "__name__", "function"))
         if stats.trains:
@@ -425,7 +430,7 @@ class Tracker:
         return self._run_openly(Mode.EVAL, lambda: self._module(run, module, args, kwargs))
 
     def _run_openly(self, mode: Mode, run: Callable[[], Any]) -> Any:
-        self._choose_plan(mode)
+        self._choose_plan(mode, is_compiled=False)
         step = self._plan.step
         with self.collecting() as collector:
             output = run()
@@ -436,14 +441,15 @@ class Tracker:
     def _is_outermost(self) -> bool:
         return not self._stack and bool(self._top == get_opaque_trace_state())
 
-    def _choose_plan(self, mode: Mode) -> None:
+    def _choose_plan(self, mode: Mode, *, is_compiled: bool) -> None:
         """A call begins that is no part of another one."""
         self._steps.before_call()
-        self._find_plan(mode)
+        self._find_plan(mode, is_compiled=is_compiled)
 
     @timed
-    def _find_plan(self, mode: Mode) -> None:
-        self._plan = self._plans.at(self._recorder.new_step(self._steps.mode or mode))
+    def _find_plan(self, mode: Mode, *, is_compiled: bool) -> None:
+        step = self._recorder.new_step(self._steps.mode or mode)
+        self._plan = self._plans.at(step, is_compiled=is_compiled)
 
     # Collecting
 
