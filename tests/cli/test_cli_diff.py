@@ -82,6 +82,13 @@ class TestTrainings:
 
         assert ("value", "[0, 3]", 2.0**14) == (first["by"], first["at"], first["ulp"])
 
+    def test_ulps_are_shown_of_small_differences_only(self, verb, trained):
+        """Where a rate is another their number tells nothing."""
+        small = verb("diff", trained(noise=1e-6), trained(noise=1.1e-6))[1]
+        large = verb("diff", trained(), trained(rate_from_40=0.02))[1]
+
+        assert (True, False) == (" ulp" in small, " ulp" in large)
+
 
 class TestBounds:
     def test_noise_hides_what_equal_runs_differ_by(self, told, trained):
