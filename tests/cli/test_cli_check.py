@@ -262,6 +262,13 @@ class TestEpisodes:
             "may follow from it: loss does not fall (step 30)",
         ] == found.lines()
 
+    def test_another_sign_in_the_same_words_is_no_consequence(self):
+        """As of a schedule that is too slow, and is so at the end."""
+        again = replace(self.FOUND[1], condition="at_the_end")
+        (found,) = episodes([Chain(self.FOUND[0], (Consequence(again, certain=False),))])
+
+        assert ["2 times, steps 400 to 900"] == found.lines()
+
     @pytest.mark.parametrize(("show", "times"), [((), 1), (("--all",), 3)])
     def test_check_tells_all_only_if_asked(self, verb, tmp_path, show, times):
         rule = tmp_path / "again.py"

@@ -323,8 +323,10 @@ def episodes(found: Iterable[Chain]) -> list[Episodes]:
     for condition, parts in same.items():
         steps = [part.cause.train_step for part in parts]
         rest = []
+        title = _told(parts[0].cause)
         for one in (one for part in parts for one in part.consequences):
-            if _condition(one.finding) == condition:  # a sign may follow from itself
+            # A sign may follow from itself, and from another that is told in the same words.
+            if _condition(one.finding) == condition or _told(one.finding) == title:
                 steps.append(one.finding.train_step)
             else:
                 rest.append(one)
@@ -354,6 +356,10 @@ def _condition(finding: Finding) -> tuple[str, ...]:
     kind = finding.condition.replace(finding.tensor, "") if finding.tensor else finding.condition
     why = str(finding.evidence.get("cause", ""))
     return finding.rule, kind, why, finding.worker
+
+
+def _told(finding: Finding) -> tuple[str, str, str]:
+    return finding.rule, finding.title, finding.worker
 
 
 def _counted(title: str, steps: Sequence[int]) -> str:
