@@ -69,6 +69,39 @@ class TestLossNotDecreasing:
         found = run("loss_not_decreasing:num_steps=100,smooth=25", loss_steps(2.3 + 0.3 * noise))
         assert ["plateau"] == [finding.evidence["verdict"] for finding in found]
 
+    def _turning(self, knots, values):
+        """Return the findings of the rule as it runs by default, for a loss by its corners."""
+        losses = np.interp(np.arange(knots[-1]), knots, values)
+        noise = 1 + 0.02 * np.random.default_rng(0).normal(size=len(losses))
+        spec = "loss_not_decreasing:num_steps=100,smooth=25,converged_ratio=0.9"
+        return run(spec, loss_steps(losses * noise))
+
+    @pytest.mark.parametrize(
+        ("knots", "values"),
+        [
+            ([0, 60, 250, 320, 400], [0.09, 0.036, 0.055, 0.088, 0.07]),
+            ([0, 30, 100, 250, 300, 600], [3.9, 1.2, 1.2, 2.8, 2.3, 1.7]),
+        ],
+        ids=["until the end", "for hundreds of steps"],
+    )
+    def test_a_rise_of_a_loss_that_had_fallen_and_falls_again_is_none(self, knots, values):
+        """As where a task becomes harder on purpose, or targets are of a network that moves."""
+        assert [] == self._turning(knots, values)
+
+    @pytest.mark.parametrize(
+        ("knots", "values", "step"),
+        [
+            ([0, 60, 150, 500], [1.5, 0.5, 1.3, 2.2], 324),
+            ([0, 60, 180, 260], [1.5, 0.5, 1.4, 1.6], 259),
+            ([0, 60, 150, 200, 500], [1.5, 0.5, 0.5, 1.3, 1.3], 324),
+            ([0, 60, 150, 500], [1.5, 0.5, 0.5, 20.0], 224),
+        ],
+        ids=["on and on", "at the end", "for good", "far above what it began at"],
+    )
+    def test_a_rise_of_a_loss_that_had_fallen_is_told_where_it_stays(self, knots, values, step):
+        (finding,) = self._turning(knots, values)
+        assert ("rose", step) == (finding.evidence["verdict"], finding.step)
+
     @pytest.mark.parametrize("factor", [1.1, 2.0])
     def test_a_rise_that_no_noise_explains_need_not_wait(self, factor):
         """Told once the last 25 losses are all above the first 25, however far apart they are."""

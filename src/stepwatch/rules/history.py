@@ -28,6 +28,8 @@ Rows = npt.NDArray[np.intp]
 NOISY, LOOKS = 0.05, 3
 #: So many robust standard deviations above the median are no noise.
 FAR = 4.0
+#: A loss that rises after it had fallen may turn below so many times what it began at.
+TURNS = 2.0
 #: Of so many losses two fifths can be compared, where there will be no more.
 LEAST_SHORT = 60
 
@@ -48,8 +50,10 @@ class LossHistory:
         self.losses: deque[tuple[int, StepNumber, float]] = deque(maxlen=num_steps + smooth)
         self._last_evaluated: int | None = None
         self._is_above = False
-        self.first = math.nan
+        self.first = self._highest = math.nan  # what it began at, and the first few if higher
+        self._lowest = math.inf  # of what was compared
         self.bad = False
+        self.risen: tuple[StepNumber, float, float] | None = None  # a rise that may turn
         self.judged = self.is_short = False
         self._doubted: float | None = None
         self._looks = 0
@@ -61,6 +65,7 @@ class LossHistory:
             if len(self.losses) == self.smooth:
                 self._last_evaluated = at
                 self.first = self._beginning()
+                self._highest = max(self.first, self._median(self.smooth // 8 or 1))
             return None
         is_time = at >= self._last_evaluated + self._num_steps
         if self.judged and not is_time:
@@ -78,7 +83,9 @@ class LossHistory:
         """Return the step of the last loss before index ``end``, the loss there, and this one."""
         loss = self.losses[-1][2]
         now = self.last if math.isfinite(loss) else loss
-        return self.losses[end - 1][1], self._median(end), now
+        then = self._median(end)
+        self._lowest = min(self._lowest, then, self.last)
+        return self.losses[end - 1][1], then, now
 
     def shortened(self) -> LossHistory | None:
         """Return the losses but the first fifth, to compare the second fifth with the last.
@@ -153,6 +160,36 @@ class LossHistory:
             self._doubted = None
             return verdict if verdict != "plateau" else ""
         return "plateau" if self._looks >= LOOKS else ""
+
+    def waited(
+        self, verdict: str, pair: tuple[StepNumber, float, float], ratio: float
+    ) -> tuple[str, StepNumber, float]:
+        """Return a verdict and with what the loss is compared; ``""`` for a rise that may turn.
+
+        A rise may if the loss had fallen and is not far above what it began at. It is one if it
+        did not turn by the next judgement.
+
+        Args:
+            verdict: What was found.
+            pair: The earlier step, its loss and the loss now.
+            ratio: A loss has fallen that is at most this fraction of what it began at.
+        """
+        risen, self.risen = self.risen, None
+        if risen is not None and verdict != "not finite":
+            return ("", *pair[:2]) if self.turned(risen, ratio) else ("rose", *risen[:2])
+        may_turn = self._lowest <= ratio * self.first and self.last < TURNS * self._highest
+        if verdict == "rose" and may_turn and not self.bad:
+            self.risen, verdict = pair, ""
+        return verdict, *pair[:2]
+
+    def turned(self, risen: tuple[StepNumber, float, float], ratio: float) -> bool:
+        """Return whether the loss fell again after a rise, from what it was at the end of it."""
+        return self.last < risen[2] * (1 - self._rise) or self.last <= ratio * self.first
+
+    @property
+    def recent(self) -> list[float]:
+        """The last 25 losses."""
+        return [loss for _, _, loss in self.losses][-25:]
 
     def _median(self, end: int) -> float:
         """Return the median of the last finite losses before index ``end``."""

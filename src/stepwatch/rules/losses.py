@@ -585,6 +585,11 @@ class LossNotDecreasing(Rule):
     A rise within ``increase_threshold_percent`` is noise; a fall below ``diff_percent`` is a
     plateau. A loss that goes on not falling is reported when it starts to; as information where a
     loss of a policy was seen, for those of its values rise as it becomes better.
+
+    With ``converged_ratio``, a rise after the loss had fallen, to less than twice what it began
+    at, waits for ``num_steps`` more or the end: a task may become harder on purpose, and targets
+    may move, as those of a network that follows the trained one. A loss that falls again by then
+    is not reported.
     """
 
     name = "loss_not_decreasing"
@@ -671,9 +676,15 @@ class LossNotDecreasing(Rule):
 
     def finish(self) -> Findings:
         """Judge a training that ended before its losses span ``num_steps`` by what there is."""
-        if self._judged:
-            return
         for (name, mode), series in self._series.items():
+            risen, ratio = series.risen, self.converged_ratio or 0.0
+            if risen is not None and not series.turned(risen, ratio):
+                pair = *risen[:2], series.last
+                reason = self._circumstances.reason(series.recent)
+                last = series.losses[-1][1]
+                yield self._finding(name, last, "rose", pair, reason, series.smooth, mode)
+            if self._judged:
+                continue
             short = series.shortened()
             if short is not None:
                 self._judged = True
@@ -723,10 +734,12 @@ class LossNotDecreasing(Rule):
         if verdict == "plateau" and self.plain_only and rate < WINDING_DOWN * peak:
             verdict = ""  # a schedule that comes to its end holds the loss where it is
         verdict = series.settled(verdict, now)
+        if self.converged_ratio is not None:
+            compared = then_step, then, now
+            verdict, then_step, then = series.waited(verdict, compared, self.converged_ratio)
         started, series.bad = bool(verdict) and not series.bad, bool(verdict)
         if started:
-            last = [loss for _, _, loss in series.losses][-25:]
-            reason = self._circumstances.reason(last) if math.isfinite(now) else None
+            reason = self._circumstances.reason(series.recent) if math.isfinite(now) else None
             yield self._finding(
                 name, step, verdict, (then_step, then, now), reason, series.smooth, mode
             )
