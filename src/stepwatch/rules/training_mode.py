@@ -15,6 +15,8 @@ from .shared import dependence_samples
 _OF_KERAS = ("/moving_mean", "/moving_variance", "/seed_generator_state")
 #: Looks at which a batch of one was normalized.
 MIN_SAMPLES = 2
+#: Parts of all calls are told apart by this.
+SLACK = 0.05
 
 
 @dataclass(slots=True)
@@ -28,7 +30,9 @@ class _Modes:
         put_back: Something was in training mode at a TRAIN step after an evaluation.
         num_evaluations: Times that EVAL steps followed a TRAIN step.
         evaluates: The step before was an EVAL step.
-        evaluated_right: Some EVAL step had nothing in training mode.
+        share_in_eval: The largest part that was in eval mode at a TRAIN step, as what is frozen is.
+        evaluated_right: Some EVAL step had nothing in training mode, or more in eval mode than any
+            TRAIN step: part of the model was put there.
         one_sample: Looks at which batch normalization took the statistics of one sample.
         last_wrong: The last EVAL step with calls in training mode, how many, and of how many.
     """
@@ -39,6 +43,7 @@ class _Modes:
     put_back: bool = False
     num_evaluations: int = 0
     evaluates: bool = False
+    share_in_eval: float = 0.0
     evaluated_right: bool = False
     one_sample: int = 0
     last_wrong: tuple[StepNumber, float, float] | None = None
@@ -55,7 +60,8 @@ class TrainingMode(Rule):
     normalization begins with weights of one, so that nothing was pretrained.
 
     Dropout in an evaluation may be intended as well (Gal and Ghahramani: Dropout as a Bayesian
-    approximation, 2016). Reported is a run that is never evaluated without it.
+    approximation, 2016). Reported is a run that is never evaluated without it, nor with a part of
+    the model in eval mode that is not when it trains, as the encoder whose features are probed.
 
     And batch normalization that trains on the statistics of one sample at a time is evaluated with
     those of all, which it never saw; and one that is evaluated with the statistics of a new layer,
@@ -99,6 +105,7 @@ class TrainingMode(Rule):
         if math.isnan(in_eval):
             return  # when the model ran it was not known yet that this step trains
         modes.num_trained, modes.evaluates = modes.num_trained + 1, False
+        modes.share_in_eval = max(modes.share_in_eval, in_eval / total)
         streak = self.streak((worker, "eval mode"), in_eval == total)
         if not streak:
             modes.was_right |= modes.num_evaluations == 0
@@ -150,7 +157,8 @@ class TrainingMode(Rule):
         in_train = step.scalar("loop/modules_in_train", worker)
         modes.num_evaluations += modes.num_trained > 0 and not modes.evaluates
         modes.evaluates = True
-        modes.evaluated_right |= in_train == 0
+        is_in_part = modes.num_trained > 0 and 1 - in_train / total > modes.share_in_eval + SLACK
+        modes.evaluated_right |= in_train == 0 or is_in_part
         if in_train > 0 and modes.num_evaluations:
             modes.last_wrong = step.at, in_train, total
         streak = self.streak((worker, "training mode"), in_train > 0)

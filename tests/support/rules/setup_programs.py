@@ -230,6 +230,38 @@ class Projected(nn.Module):
         return self.head(self.projection(torch.relu(self.network(x))))
 
 
+def _block(*widths, activation=nn.ReLU):
+    first, second, third = widths
+    return nn.Sequential(nn.Linear(first, second), activation(), nn.Linear(second, third))
+
+
+class Blocks(nn.Module):
+    """An encoder that ends in a layer without an activation, and a head."""
+
+    def __init__(self, activation=nn.ReLU):
+        super().__init__()
+        self.features = _block(8, 16, 16)
+        self.head = _block(16, 16, 4, activation=activation)
+
+    def forward(self, x):
+        return self.head(self.features(x))
+
+
+class Probed(nn.Module):
+    """The same, with an encoder that is asked for by itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedder = _block(8, 16, 16)
+        self.head = _block(16, 16, 4, activation=nn.Tanh)
+
+    def embed(self, x):
+        return self.embedder(x)
+
+    def forward(self, x):
+        return self.head(self.embedder(x))
+
+
 class Adapted(nn.Module):
     """A layer to whose output a product of two small matrices is added."""
 
@@ -264,6 +296,9 @@ def unseparated(kind):
         "pictures": Pictures,
         "projection": Projected,
         "adapter": Adapted,
+        "blocks alike": Blocks,
+        "other blocks": lambda: Blocks(nn.Tanh),
+        "encoder by itself": Probed,
     }
     _train(made[kind](), steps=40)
 
@@ -750,9 +785,19 @@ CASES = {
     "dropout in the place of activations": Case(partial(unseparated, "dropped"), "linear"),
     "one activation forgotten": Case(partial(unseparated, "one forgotten"), "linear"),
     "no activation after a convolution": Case(partial(unseparated, "convolution"), "linear"),
+    "no activation after a sequence": Case(partial(unseparated, "other blocks"), "linear"),
     **{
         f"activations: {kind}": Case(partial(unseparated, kind))
-        for kind in ("all", "by hand", "swish", "normalized", "residual", "pictures")
+        for kind in (
+            "all",
+            "by hand",
+            "swish",
+            "normalized",
+            "residual",
+            "pictures",
+            "blocks alike",
+            "encoder by itself",
+        )
     },
     "a softmax over the samples": Case(partial(attends, 0), "over_samples"),
     "the same counted from the end": Case(partial(attends, -3), "over_samples"),

@@ -55,6 +55,25 @@ def modes(forget="", steps=45):
                 model[1].eval()
 
 
+def probed(probe=True):
+    """Features whose spread is looked at in training mode; those of a part are probed."""
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU())
+    model = nn.Sequential(encoder, nn.Linear(16, 8), nn.BatchNorm1d(8), nn.Linear(8, 4))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for number, (x, y) in enumerate(_batches(45)):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        if number % 15 == 14:
+            with torch.no_grad():
+                model(x)
+                if probe:
+                    model.eval()
+                    encoder(x)
+                    model.train()
+
+
 def accumulated(divided=True, twice=False, steps=14):
     """Four micro-batches a step; or one batch with two backward calls."""
     torch.manual_seed(0)
@@ -378,6 +397,8 @@ SILENT = [
     Scenario("training_mode", partial(modes, "eval"), True),
     Scenario("training_mode", partial(modes, "train at first"), True),
     Scenario("training_mode", partial(modes, "batch norm on purpose"), False),
+    Scenario("training_mode", partial(probed, probe=False), True),
+    Scenario("training_mode", probed, False),
     Scenario("grad_accumulation_scale", partial(accumulated, divided=False), True),
     Scenario("grad_accumulation_scale", accumulated, False),
     Scenario("grad_accumulation_scale", partial(accumulated, divided=False, twice=True), False),

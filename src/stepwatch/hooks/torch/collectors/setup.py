@@ -90,12 +90,28 @@ class _Model(NamedTuple):
         normalizations: Those with running statistics.
         owners: The modules whose code calls the layers with these parameters, by ``id``; ``None``
             where the script does.
+        blocks: The sequences of an owner that these parameters are in.
     """
 
     version: int
     repeated: dict[str, float]
     normalizations: list[tuple[str, ref[BatchNorm]]]
     owners: dict[int, ref[torch.nn.Module] | None]
+    blocks: dict[int, _Block]
+
+
+class _Block(NamedTuple):
+    """A sequence of layers.
+
+    Args:
+        key: What tells it from others.
+        name: Of the attribute that holds it; empty for one that is a model.
+        kinds: Of its layers, in their order.
+    """
+
+    key: int
+    name: str
+    kinds: tuple[str, ...]
 
 
 class _Sequence(NamedTuple):
@@ -309,8 +325,28 @@ class Setup:
                 continue
             others = [each for each in found[:-1] if owners.get(id(each.weight), 0) == owner]
             is_odd = len(first) == len(found) - 1 or any(each not in first for each in others)
+            if self._ends_block(before, one, None if owner is None else owner()):
+                continue
             layers = [name.rpartition(".")[0] or name for name in names]
             yield f"setup/linear/{'>'.join(layers)}", 1.0 if is_odd else 0.5
+
+    def _ends_block(self, before: Product, after: Product, owner: torch.nn.Module | None) -> bool:
+        """Return whether a pair is of two sequences, the first of which is meant to end so.
+
+        As an encoder that ends in a layer without an activation, whose output is a representation:
+        it is built like what comes after it, or the script calls it by itself, too.
+        """
+        first, second = (
+            [one.blocks[key] for one in self._models.values() if key in one.blocks]
+            for key in (id(before.weight), id(after.weight))
+        )
+        if not first or not second or {one.key for one in first} & {one.key for one in second}:
+            return False
+        names = {one.name for one in first}
+        own = names - {""}
+        by_itself = bool(own) and "" in names
+        alike = first[0].kinds == second[0].kinds
+        return alike or by_itself or any(_num_calls(name, owner) > 1 for name in own)
 
     def listens(self, step: OpenStep) -> bool:
         """Return whether masks and recurrent layers are compared with tokens at a step."""
@@ -421,6 +457,8 @@ class Setup:
         normalizations: list[tuple[str, ref[BatchNorm]]] = []
         owners: dict[str, torch.nn.Module | None] = {}
         of_parameters: dict[int, ref[torch.nn.Module] | None] = {}
+        blocks: dict[str, _Block | None] = {}
+        in_blocks: dict[int, _Block] = {}
         for path, module in model.named_modules():
             owner = owners.get(path.rpartition(".")[0])
             for parameter in module.parameters(recurse=False):
@@ -428,11 +466,20 @@ class Setup:
             name = self._names.of(module) or uncompiled(path)
             is_container = isinstance(module, (torch.nn.ModuleList, torch.nn.Sequential))
             owners[path] = owner if is_container else module
+            above, _, attribute = path.rpartition(".")
+            block = blocks.get(above) if path else None
+            if block is None and isinstance(module, torch.nn.Sequential):
+                kinds = tuple(type(one).__name__ for one in module)
+                if {*kinds} != {"Sequential"}:
+                    block = _Block(id(module), attribute, kinds)
+            blocks[path] = block
+            if block is not None:
+                in_blocks.update((id(one), block) for one in module.parameters(recurse=False))
             if isinstance(module, BatchNorm) and module.running_mean is not None:
                 normalizations.append((name, ref(module)))
             elif is_container and (places := _places(module, owner)):
                 repeated[f"setup/repeated/{name}"] = float(places)
-        return _Model(self._names.version, repeated, normalizations, of_parameters)
+        return _Model(self._names.version, repeated, normalizations, of_parameters, in_blocks)
 
 
 # Logits cannot tell classes apart if of the cross-entropy of a guess so much is left at best.
@@ -527,6 +574,13 @@ def _source(owner: torch.nn.Module | None) -> str | None:
     with suppress(OSError, TypeError, SyntaxError):
         return inspect.getsource(kind or module)  # type: ignore[arg-type]  # what is not there raises
     return ""
+
+
+def _num_calls(name: str, owner: torch.nn.Module | None) -> int:
+    """Return at how many places the code of a class and of the script calls an attribute."""
+    script, own = _source(None) or "", _source(owner) or ""
+    code = script if own in script else script + own
+    return len(re.findall(rf"\.{re.escape(name)}\(", code))
 
 
 def _is_odd(layer: BatchNorm) -> bool:
