@@ -198,6 +198,13 @@ def _far_only(q, k, v):
     return F.scaled_dot_product_attention(q, k, v, attn_mask=visible)
 
 
+def _no_padding(q, k, v):
+    """Four tokens of each sequence are none of padding."""
+    visible = torch.zeros(q.shape[1], q.shape[1], dtype=torch.bool)
+    visible[:, :4] = True
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=visible)
+
+
 def _across_samples(q, k, v):
     return _causal(*(part.transpose(0, 1) for part in (q, k, v))).transpose(0, 1)
 
@@ -230,7 +237,9 @@ def writes(attend=_causal, loss=_flat, ahead=1, steps=24, part=None):
     data = _tokens()
     for step in range(steps):
         at = torch.arange(step * 16, step * 16 + 16) % len(data)
-        inputs, targets = data[at, : 13 - ahead], data[at, ahead:]
+        inputs, targets = data[at, : 13 - ahead].clone(), data[at, ahead:].clone()
+        if attend is _no_padding:
+            inputs[:, 4:], targets[:, 4:] = 0, -100
         optimizer.zero_grad()
         loss(model(inputs), targets).backward()
         optimizer.step()
@@ -477,6 +486,7 @@ STRUCTURE = [
     Scenario("dependence", partial(writes, loss=_classes_second), False),
     Scenario("dependence", partial(writes, _one_ahead, _classes_second), True),
     Scenario("dependence", partial(writes, _far_only), True),
+    Scenario("dependence", partial(writes, _no_padding), False),
     Scenario("dependence", partial(writes, _across_samples), True),
     Scenario("dependence", partial(writes, loss=_turned), True),
     Scenario("dependence", partial(writes, loss=_both_turned), False),

@@ -80,11 +80,14 @@ class PredictionRow:
             return prediction[self.flat_index]
         return prediction[self.flat_index].select(-1, self.position)
 
-    def summarize(self, derivative: torch.Tensor, *, mixes: bool) -> torch.Tensor:
+    def summarize(
+        self, derivative: torch.Tensor, given: torch.Tensor, *, mixes: bool
+    ) -> torch.Tensor:
         """Return what derivatives by what the samples became tell.
 
         Args:
             derivative: Of the row, shape ``[batch, length, ...]`` or ``[batch, ...]``.
+            given: What the model was given.
             mixes: Samples are normalized together, so that each depends on all.
 
         Returns:
@@ -104,16 +107,24 @@ class PredictionRow:
             found[1] = torch.where(own == sample, 1.0, torch.where(own == other, 0.0, torch.nan))
         if self.length > 1 and derivative.shape[1] == self.length and derivative.dim() > 2:
             by_position = size[own].view(self.length, -1).sum(1)
-            found[2:] = _over_time(by_position, self.position)
+            found[2:] = _over_time(by_position, given.to(own.device)[own], self.position)
         # what is not finite, or zero throughout, is no evidence
         return torch.where((largest > 0) & largest.isfinite(), found, torch.nan)
 
 
-def _over_time(sizes: torch.Tensor, position: int) -> torch.Tensor:
-    """Return the share of what lies behind a position, and how far back the nearest before lies."""
+def _over_time(sizes: torch.Tensor, tokens: torch.Tensor, position: int) -> torch.Tensor:
+    """Return the share of what lies behind a position, and how far back the nearest before lies.
+
+    That is not known where all that is skipped is one token, which a mask may hide as padding; a
+    single one if it stands at the position itself, too.
+    """
     shares = sizes / sizes.sum()
     before = shares[:position].flip(0) > _NEGLIGIBLE
     gap = torch.where(before.any(), before.float().argmax() + 1.0, torch.nan)
+    last, places = tokens[position - 1], torch.arange(position, device=tokens.device)
+    are_one = ((tokens[:position] == last) | (places <= position - gap)).all()
+    may_be_padding = are_one & ((gap > 2) | (last == tokens[position]))
+    gap = torch.where(may_be_padding & (gap > 1), torch.nan, gap)
     return torch.stack([shares[position + 1 :].sum(), gap])
 
 
@@ -357,7 +368,7 @@ class Dependence:
             is_undetected = autograd_observers is not None and not autograd_observers.anybody()
             if source is not None and rows is not None and is_undetected:
                 mixes = together is not None
-                found[:4] = _time_dependence(prediction, source, rows, mixes=mixes).to(found)
+                found[:4] = _time_dependence(prediction, source, given, rows, mixes=mixes).to(found)
             if together is not None:
                 found[10] = together
             if in_time:
@@ -400,7 +411,12 @@ def _are_samples(sizes: tuple[int, int], prediction: torch.Tensor) -> bool:
 
 
 def _time_dependence(
-    prediction: torch.Tensor, source: torch.Tensor, rows: PredictionRow, *, mixes: bool
+    prediction: torch.Tensor,
+    source: torch.Tensor,
+    given: torch.Tensor,
+    rows: PredictionRow,
+    *,
+    mixes: bool,
 ) -> torch.Tensor:
     """Return the first four of ``DEPENDENCE``, shape ``[4]``; nan for what is not known."""
     nothing = torch.full((4,), torch.nan)
@@ -416,7 +432,7 @@ def _time_dependence(
             )[0]
         except RuntimeError:
             return nothing  # out of memory, or a graph that is to be used once only
-    return nothing if found is None else rows.summarize(found, mixes=mixes)
+    return nothing if found is None else rows.summarize(found, given, mixes=mixes)
 
 
 def _is_plain(function: object) -> bool:
