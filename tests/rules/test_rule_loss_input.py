@@ -160,7 +160,28 @@ class TestBinaryLabels:
                 "soft_margin_loss",
                 [-0.2, 0.5, 1.6],
                 [0, 1, 1],
-                "multiplied by their labels, which are 0 and 1",
+                "labels of -1 and 1, but the labels are 0 and 1: those of 0 have no effect",
+                "2 * labels - 1",
+            ),
+            (
+                "cosine_embedding_loss",
+                [[0.2, 0.5], [0.1, -0.4], [-0.3, 0.7]],
+                [0, 1, 1],
+                "pairs of 0 add no loss",
+                "2 * labels - 1",
+            ),
+            (
+                "margin_ranking_loss",
+                [-0.2, 0.5, 1.6],
+                [0, 1, 1],
+                "those of 0 have no effect",
+                "2 * labels - 1",
+            ),
+            (
+                "hinge_embedding_loss",
+                [0.2, 0.5, 1.6],
+                [0, 1, 1],
+                "not pushed apart",
                 "2 * labels - 1",
             ),
         ],
@@ -170,6 +191,12 @@ class TestBinaryLabels:
 
         assert said in found.message
         assert advised in found.remedy
+
+    @pytest.mark.parametrize("labels", [[-1, 1, 1], [1, 1, 1], [-1, 0, 1], [0.0, 0.5, 1.0]])
+    @pytest.mark.parametrize("function", ["cosine_embedding_loss", "margin_ranking_loss"])
+    def test_those_of_a_margin_that_have_a_sign_are_right(self, function, labels):
+        """Or are weights, or the same for all, as of pairs that are all alike."""
+        assert set() == conditions_of(function, [0.3, 0.2, 0.1], labels)
 
     def test_labels_of_0_and_1_are_right(self):
         assert set() == conditions_of("binary_cross_entropy", [[0.2], [0.5]], [[0], [1]])

@@ -107,6 +107,7 @@ TITLES: Mapping[str, str] = {
     "loss_input:dropped": "dropout on the prediction",
     "loss_input:labels": "labels do not fit the loss",
     "loss_input:labels_from_one": "labels count from one",
+    "loss_input:never_negative": "logits cannot be negative",
     "loss_input:not_log_probabilities": "loss takes log-probabilities and is given something else",
     "loss_input:not_probabilities": "loss takes probabilities and is given logits",
     "loss_input:one_class": "prediction has one class only",

@@ -23,8 +23,13 @@ OF_PROBABILITIES = "cross_entropy_of_probabilities"
 _OF_LOGARITHMS = ("nll_loss", "kl_div")
 #: What Keras calls the divergence of two distributions: it takes probabilities.
 _OF_DISTRIBUTIONS = "kl_divergence"
-#: A margin loss multiplies by the label, and a label of 0 has no effect.
-_OF_MARGIN = "soft_margin_loss"
+#: Losses that take labels of -1 and 1, and what becomes of one that is 0.
+_OF_SIGNS = {
+    "soft_margin_loss": "those of 0 have no effect",
+    "margin_ranking_loss": "those of 0 have no effect",
+    "cosine_embedding_loss": "pairs of 0 add no loss, so nothing is pushed apart",
+    "hinge_embedding_loss": "those of 0 cost the margin, and are not pushed apart up to it",
+}
 #: Labels of a column that are whole numbers may be those of so many classes.
 _CLASSES = 1000
 #: What Keras calls its loss of counts, which takes the logarithm of what is expected; and that of
@@ -32,7 +37,7 @@ _CLASSES = 1000
 _OF_EXPECTED, _OF_LOG_EXPECTED = "poisson", "poisson_nll_loss"
 _KNOWN = (
     *(*CROSS_ENTROPIES, OF_PROBABILITIES, *ELEMENTWISE),
-    *(*_OF_LOGARITHMS, _OF_EXPECTED, _OF_LOG_EXPECTED, _OF_MARGIN, _OF_DISTRIBUTIONS),
+    *(*_OF_LOGARITHMS, _OF_EXPECTED, _OF_LOG_EXPECTED, _OF_DISTRIBUTIONS, *_OF_SIGNS),
 )
 
 #: Of logits on both sides of 0 this share is exactly 0 where some are dropped.
@@ -44,7 +49,8 @@ MIN_SAMPLES = 2
 _LAST_OPERATION = "setup/last_operation/"
 #: Operations whose results are probabilities, and those whose results are never below 0.
 _PROBABILITIES = ("sigmoid", "softmax")
-_NEVER_BELOW_ZERO = (*_PROBABILITIES, "softplus", "relu", "exp")
+_ABOVE_ZERO = ("softplus", "relu", "exp")
+_NEVER_BELOW_ZERO = (*_PROBABILITIES, *_ABOVE_ZERO)
 #: At so many steps in a row there is a derivative of a derivative that has no graph.
 _WITHOUT_GRAPH = "setup/without_graph"
 #: The sentence and the remedy of each condition.
@@ -100,6 +106,12 @@ CAUSES = {
     "relu": (
         "are never negative and often exactly 0, as after a ReLU",
         "take the activation after the last layer away",
+    ),
+    "never_negative": (
+        "end in a {last}, which is never below 0, but the loss takes logits: no probability comes"
+        " below 0.5, so none is said to be of class 0",
+        "take the activation after the last layer away; see that a helper that adds one to each"
+        " layer does not make the last one",
     ),
     "dropped": (
         "are often exactly 0, as after dropout",
@@ -232,7 +244,7 @@ class LossInput(Rule):
     probability each, values that come near 0 and 1 and never leave the interval), and the other way
     round, also of rates where the loss takes their logarithms; a cross-entropy of one class;
     probabilities over the wrong axis; what is above 0 where log-probabilities are taken, or below 0
-    where a logarithm is; logits after a ReLU; logits of which many are dropped; shapes ``(n, 1)``
+    where a logarithm is; logits after a ReLU or the like; logits of which many are dropped; shapes ``(n, 1)``
     against ``(n,)``, also where the script writes the loss out; targets of which each is compared
     with several predictions; labels that are not those of the loss; a softmax where samples have
     several labels; and outputs of a sigmoid, tanh or ReLU that press against their end while the
@@ -371,6 +383,8 @@ class LossInput(Rule):
             is_known = within and last in _PROBABILITIES
             least_steps = self.consecutive if is_known else self.patience
             yield "probabilities", is_known or fills, least_steps
+            never = last in _ABOVE_ZERO and least >= 0 and given.label_field(MIN) < 0.5
+            yield "never_negative", never, self.consecutive
         if given.function in ELEMENTWISE and given.label is not None:
             yield "broadcast", _spreads(given), self.consecutive
             yield "repeated_target", _repeats(given), self.consecutive
@@ -378,7 +392,7 @@ class LossInput(Rule):
             key = given.prediction.worker, given.prediction.name
             reach = self._reaches.setdefault(key, _Reach(step.at))
             yield "out_of_reach", reach.add(given), 1
-        if given.function in (*BINARY, _OF_MARGIN):
+        if given.function in (*BINARY, *_OF_SIGNS):
             key = given.prediction.worker, given.prediction.name
             self._labels.setdefault(key, _Labels()).add(given)
             yield "labels", _wrong_labels(given), self.consecutive
@@ -518,7 +532,9 @@ def _wrong_labels(given: _Given) -> bool:
     least, largest = given.label_field(MIN), given.label_field(MAX)
     if given.function in BINARY:
         return least < -0.5 or largest > 1.5
-    return given.function == _OF_MARGIN and least == 0 and largest == 1
+    ones = given.label_field(COUNT) - given.label_field(ZEROS)
+    are_codes = least == 0 and largest == 1 and given.label_field(SUM) == ones
+    return given.function in _OF_SIGNS and are_codes
 
 
 def _as_codes(least: float, largest: float) -> str:
@@ -541,9 +557,10 @@ def _what_labels_are(given: _Given, labels: _Labels) -> tuple[str, str]:
     each = f"are {what}, one a sample, of the second of two classes"
     range_ = f"from {number(labels.least)} to {number(labels.largest)}"
     is_one = _is_column(given) or len(given.prediction.info.shape) == 1
-    if given.function == _OF_MARGIN:
+    if given.function in _OF_SIGNS:
         return (
-            "are multiplied by their labels, which are 0 and 1: those of 0 have no effect",
+            "are pushed by labels of -1 and 1, but the labels are 0 and 1:"
+            f" {_OF_SIGNS[given.function]}",
             "give labels of -1 and 1: 2 * labels - 1",
         )
     if labels.are_two:

@@ -183,6 +183,13 @@ def above_zero(model, _):
     return model.parameters()
 
 
+class Shifted(nn.Module):
+    """Takes a threshold off what a ReLU leaves."""
+
+    def forward(self, inputs):
+        return torch.relu(inputs) - 0.5
+
+
 class Epsilon(nn.Module):
     """Adds as much as keeps a number from 0."""
 
@@ -270,6 +277,9 @@ CUT_OFF = [
     Scenario("loss_input", partial(counts, nn.Sequential(nn.ReLU(), Epsilon())), True),
     Scenario("loss_input", partial(counts, nn.Softplus(), loss=of_module), True),
     Scenario("loss_input", partial(of_logits, nn.Sigmoid()), True),
+    Scenario("loss_input", partial(of_logits, nn.ReLU(inplace=True)), True),
+    Scenario("loss_input", partial(of_logits, nn.Softplus()), True),
+    Scenario("loss_input", partial(of_logits, Shifted()), False),
     Scenario("loss_input", counts, False),
     Scenario("loss_input", partial(high_counts, target=far), False),
     Scenario("loss_input", partial(high_counts, target=is_positive), False),
@@ -287,5 +297,6 @@ CAUSES = [
     "data", "no elements", "no elements", "diverged",
     "nothing_trained", "nothing_trained", "not_in_optimizer info", "not_in_optimizer",
     "not_in_optimizer", "nothing_trained", "not_in_optimizer", "zeroed",
-    "not_log_probabilities", "rates", "rates", "rates", "probabilities", "below_zero",
+    "not_log_probabilities", "rates", "rates", "rates", "probabilities",
+    "never_negative", "never_negative", "below_zero",
 ]  # fmt: skip
