@@ -34,6 +34,13 @@ _REWARDS = re.compile(
     r"((all|ep|episode|batch|b|buf|buffer)_)?(r|rs|rews?|rewards?)(_(list|buf(fer)?|t|b|arr(ay)?|np))?",
     re.IGNORECASE,
 )
+# And what they call returns, which may be scaled or normalized.
+_RETURNS = re.compile(
+    r"((all|ep|episode|batch|b|buf|buffer|norm|normalized|scaled)_)?"
+    r"(R|Rs|Gs?|[Gg]_?t|disc(ounted)?_(r|rs|rews?|rewards?)|(disc(ounted)?_)?(returns?|rets?)"
+    r"|rtgs?|rewards?_to_go|(value_)?targets?)"
+    r"(_(list|buf(fer)?|t|b|arr(ay)?|np|tensor|norm|normalized|scaled))?"
+)
 
 
 def script_place() -> str:
@@ -100,7 +107,8 @@ def returns_of_script() -> dict[str, float]:
     A return is the reward and a discount times the return after it. In a loop that is not reversed
     it becomes the reward and the discount times the return *before* it, and actions are told by
     what came before them. In one that appends what it made from the last step on, the first
-    action has the return of the last.
+    action has the return of the last. What is called returns may be scaled and shifted, too, as by
+    a normalization.
 
     Returns:
         The discount, by the names of the rewards and of the returns: as numbers of the collection
@@ -118,12 +126,14 @@ def returns_of_script() -> dict[str, float]:
             returns = _numbers(value, len(rewards)) if other != name else None
             if returns is None or returns.shape != rewards.shape:
                 continue
-            if _discount(rewards[::-1], returns[::-1]) is not None:
+            ways = (_discount, _moved_discount) if _RETURNS.fullmatch(other) else (_discount,)
+            if any(way(rewards[::-1], returns[::-1]) is not None for way in ways):
                 continue  # as it should be
             for kind, taken in (("forward", rewards), ("reversed", rewards[::-1])):
-                discount = _discount(taken, returns)
-                if discount is not None:
-                    return {f"policy/{kind}_returns/{name}/{other}": discount}
+                for way in ways:
+                    discount = way(taken, returns)
+                    if discount is not None:
+                        return {f"policy/{kind}_returns/{name}/{other}": discount}
     return {}
 
 
@@ -138,6 +148,36 @@ def _discount(rewards: Floats, returns: Floats) -> float | None:
         return None
     is_exact = np.abs(added - discount * before).max() <= 1e-4 * np.abs(returns).max()
     return discount if is_exact else None
+
+
+def _moved_discount(rewards: Floats, returns: Floats) -> float | None:
+    """Return the same where returns were multiplied by a number above 0, and shifted by another.
+
+    Each is then a linear function of its reward and of the one before. Rewards that are all the
+    same leave that of the one before: returns go the way of the rewards, and slow down.
+    """
+    before, now, given = (one.ravel() for one in (returns[:-1], returns[1:], rewards[1:]))
+    spread = float(np.ptp(returns))
+    varies = np.ptp(given) > 0
+    if not spread > 0 or not (varies or np.ptp(rewards) == 0):
+        return None
+    columns = [before, np.ones_like(before), *([given] if varies else [])]
+    design = np.stack(columns, 1)
+    scales = np.abs(design).max(0)
+    if not (scales > 0).all():
+        return None
+    found, _, rank, _ = np.linalg.lstsq(design / scales, now, rcond=1e-9)
+    discount, shift, *by = (found / scales).tolist()
+    left = np.abs(design @ (found / scales) - now).max()
+    if rank < len(columns) or left > 1e-5 * spread or not LEAST_DISCOUNT < discount < MOST_DISCOUNT:
+        return None
+    if not by:  # a power of the discount has no shift
+        goes = float((returns[-1] - returns[0]).sum() * rewards[0].sum())
+        return discount if goes > 0 and abs(shift) > 1e-3 * spread * (1 - discount) else None
+    first = by[0] * rewards[0] + shift / (1 - discount)
+    begins = np.allclose(returns[0], first, rtol=0, atol=1e-4 * spread)
+    is_average = abs(by[0] - (1 - discount)) < 1e-3 * (1 - discount)
+    return discount if by[0] > 0 and begins and not is_average else None
 
 
 def _numbers(value: Any, length: int | None = None) -> Floats | None:

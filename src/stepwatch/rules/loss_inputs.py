@@ -244,11 +244,11 @@ class LossInput(Rule):
     probability each, values that come near 0 and 1 and never leave the interval), and the other way
     round, also of rates where the loss takes their logarithms; a cross-entropy of one class;
     probabilities over the wrong axis; what is above 0 where log-probabilities are taken, or below 0
-    where a logarithm is; logits after a ReLU or the like; logits of which many are dropped; shapes ``(n, 1)``
-    against ``(n,)``, also where the script writes the loss out; targets of which each is compared
-    with several predictions; labels that are not those of the loss; a softmax where samples have
-    several labels; and outputs of a sigmoid, tanh or ReLU that press against their end while the
-    targets lie beyond it; whole numbers of two classes as targets of a regression. By graphs: a
+    where a logarithm is; logits after a ReLU or the like; logits of which many are dropped; shapes
+    ``(n, 1)`` against ``(n,)``, also where the script writes the loss out; targets of which each is
+    compared with several predictions; labels that are not those of the loss; a softmax where
+    samples have several labels; and outputs of a sigmoid, tanh or ReLU that press against their end
+    while the targets lie beyond it; whole numbers of two classes as targets of a regression. By graphs: a
     second derivative of a model by its inputs that was computed without a graph of its own, step
     after step.
     """

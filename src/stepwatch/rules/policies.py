@@ -292,9 +292,9 @@ class RlUpdate(Rule):
         condition, what = {
             "forward_returns": (
                 "past_rewards",
-                f"each element of {returns} is that of {rewards} and {number(tensor.scalar)} times"
-                " the one before it, 3 looks in a row: returns add up past rewards, and not those"
-                " to come",
+                f"each element of {returns} is made of that of {rewards} and"
+                f" {number(tensor.scalar)} times the one before it, 3 looks in a row: returns add"
+                " up past rewards, and not those to come",
             ),
             "reversed_returns": (
                 "reversed_returns",

@@ -1,0 +1,98 @@
+"""Returns that a script makes of rewards, told by its variables alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from stepwatch.hooks.script import returns_of_script
+
+
+def added_up(rewards, gamma=0.97, *, backward=True, appends=False):
+    """Return the discounted returns of an episode, made from its end on or from its beginning."""
+    returns, running = [], 0.0
+    for reward in reversed(rewards) if backward else rewards:
+        running = reward + gamma * running
+        returns.append(running)
+    return np.array(returns[::-1] if backward and not appends else returns)
+
+
+def told(rewards, G):  # noqa: N803
+    """Return what is told of a function with these variables."""
+    return returns_of_script()
+
+
+def drawn(steps=40):
+    return np.random.default_rng(0).normal(size=steps).tolist()
+
+
+def normalized(returns):
+    return (returns - returns.mean()) / (returns.std() + 1e-8)
+
+
+def as_tensor(returns):
+    return torch.tensor(returns, dtype=torch.float32) / 10
+
+
+REWARDS = {"drawn": drawn(), "one each": [1.0] * 40, "minus one each": [-1.0] * 40}
+MADE = {"normalized": normalized, "as a tensor": as_tensor, "as it is": lambda returns: returns}
+
+
+@pytest.mark.parametrize("rewards", REWARDS.values(), ids=REWARDS)
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+class TestMovedReturns:
+    """Returns of a helper function, of which the script has what it made of them."""
+
+    def test_those_of_past_rewards_are_told(self, rewards, make):
+        ((name, discount),) = told(rewards, make(added_up(rewards, backward=False))).items()
+
+        assert "policy/forward_returns/rewards/G" == name
+        assert pytest.approx(0.97, abs=1e-3) == discount
+
+    def test_those_of_rewards_to_come_are_right(self, rewards, make):
+        assert {} == told(rewards, make(added_up(rewards)))
+
+
+def test_normalized_returns_in_the_reverse_order_are_told():
+    rewards = drawn()
+    returns = normalized(added_up(rewards, appends=True))
+
+    assert ["policy/reversed_returns/rewards/G"] == list(told(rewards, returns))
+
+
+def whole_episodes(rewards):
+    return np.concatenate([added_up(rewards[:20]), added_up(rewards[20:])])
+
+
+@pytest.mark.parametrize("rewards", REWARDS.values(), ids=REWARDS)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rewards: 0.97 ** np.arange(len(rewards)),
+        lambda rewards: np.cumsum(rewards),
+        lambda rewards: np.cumsum(rewards[::-1])[::-1],
+        lambda rewards: normalized(whole_episodes(rewards)),
+        lambda rewards: normalized(added_up(rewards, 0.97**0.5)),
+        lambda rewards: -normalized(added_up(rewards)) if rewards[0] != rewards[1] else rewards,
+        lambda rewards: 0.05 * added_up(rewards, 0.95, backward=False)
+        if rewards[0] != rewards[1]
+        else rewards,
+        lambda rewards: np.full(len(rewards), sum(rewards)),
+        lambda rewards: drawn(80)[40:],
+    ],
+    ids=["powers", "sums so far", "sums to come", "episodes", "other discount", "costs", "average",
+         "one for all", "others"],
+)  # fmt: skip
+def test_what_else_is_made_of_rewards_is_let_be(rewards, make):
+    assert {} == told(rewards, make(rewards))
+
+
+def test_what_is_not_called_as_returns_must_be_what_rewards_add_up_to():
+    """Such as an average of past rewards."""
+
+    def smoothed_only(rewards, smoothed):
+        return returns_of_script()
+
+    rewards = drawn()
+    assert {} == smoothed_only(rewards, normalized(added_up(rewards, backward=False)))
