@@ -248,9 +248,9 @@ class LossInput(Rule):
     ``(n, 1)`` against ``(n,)``, also where the script writes the loss out; targets of which each is
     compared with several predictions; labels that are not those of the loss; a softmax where
     samples have several labels; and outputs of a sigmoid, tanh or ReLU that press against their end
-    while the targets lie beyond it; whole numbers of two classes as targets of a regression. By graphs: a
-    second derivative of a model by its inputs that was computed without a graph of its own, step
-    after step.
+    while the targets lie beyond it; whole numbers of two classes as targets of a regression. By
+    graphs: a second derivative of a model by its inputs that was computed without a graph of its
+    own, step after step.
     """
 
     name = "loss_input"
