@@ -181,6 +181,50 @@ class TestSlowAtEnd:
         assert ([("slow_at_end", "warning")] if is_found else []) == waiting(scheduled, total)
 
 
+def of_function(function, scheduled, rate=1e-3, every=1):
+    """Return what is found of a schedule of so many steps, each after some of the optimizer."""
+    watch, found, most = Watch(RULE), [], 0.0
+    for step in range(scheduled * every + 1):
+        factor = function(step // every)
+        most = max(most, factor)
+        loop = {
+            "loop/optimizer_steps": float(step + 1),
+            "loop/scheduler_steps": float(step // every),
+            "loop/schedulers": 1.0,
+            "loop/scheduler_level": factor,
+        }
+        if math.isclose(most, rate):
+            loop["loop/rate_for_factor"] = rate
+        tensors = {"learning_rates": {"learning_rate/0": [rate * factor]}, "loop": loop}
+        found += watch.evaluate(step_of(tensors, step, Mode.TRAIN))
+    return [one.condition for one in [*found, *watch.finish()]]
+
+
+class TestRateForFactor:
+    """A function of ``LambdaLR`` returns 0.001, and the initial rate is 0.001."""
+
+    @pytest.mark.parametrize("every", [1, 22])
+    @pytest.mark.parametrize(
+        "function",
+        [
+            lambda epoch: 1e-3 * 0.95**epoch,
+            lambda epoch: 1e-3 * min(1.0, (epoch + 1) / 3) * 0.99 ** max(0, epoch - 2),
+            lambda _: 1e-3,
+        ],
+        ids=["a decay", "a warm-up and a decay", "a constant"],
+    )
+    def test_a_rate_is_no_factor_of_itself(self, function, every):
+        assert ["rate_for_factor"] == of_function(function, 10, every=every)
+
+    @pytest.mark.parametrize(
+        "function",
+        [lambda step: (step + 1) / 1000, lambda step: 0.99**step, lambda step: 0.5 * 0.99**step],
+        ids=["a warm-up from there", "a decay", "half of it"],
+    )
+    def test_a_factor_is_right(self, function):
+        assert "rate_for_factor" not in of_function(function, 50)
+
+
 def ended(rates, *, level=None, every=1):
     """Return what is found at the end, of rates known at all steps and schedules at some.
 

@@ -21,6 +21,7 @@ from ..judge.rule import (
     few_steps,
 )
 from ..judge.step_view import StepNumber, StepView, TensorGroup
+from ..model.finding import Finding
 from ..numerics.measures import Floats, listed, non_finite, number, robust_z, scalar_value
 from ..numerics.statistics import MAX, MIN
 from .history import Series
@@ -244,6 +245,9 @@ _MADE_FOR = "steps", "total"
 #: A schedule that is stepped so many times as often as the optimizer, or more, is stepped in a
 #: loop that is not that of the steps: two schedules may take turns, three do not.
 TOO_OFTEN = 3
+#: So many steps of a schedule tell whether its function returns rates, or a warm-up only begins
+#: there; and to such a part what it returns is the same.
+FACTORS, SAME = 2, 1e-6
 #: Where the script steps one schedule only.
 TWICE = 1.9
 #: Below this fraction of what a schedule starts from a learning rate waits for its warm-up.
@@ -453,6 +457,8 @@ class LearningRateAnomaly(Rule):
     its end and rose again step by step, as a cosine does beyond its length; a restart jumps. Or it
     goes there and back within one pass through the data, as its schedule was made for fewer steps.
     ``jump``: it rose to more than three times the largest before, and the losses jumped with it.
+    ``rate_for_factor``: the function of ``LambdaLR`` returns the initial rate itself where it
+    returns most, and not a factor of it.
     ``direction``: ``ReduceLROnPlateau`` lowered it though its metric became better, as it was told
     that of a loss more is better, or less of an accuracy.
     """
@@ -472,6 +478,7 @@ class LearningRateAnomaly(Rule):
         "too_often*": "schedule",
         "per_micro_batch*": "schedule",
         "direction*": "schedule",
+        "rate_for_factor*": "schedule",
         "*": "rate",
     }
 
@@ -495,6 +502,8 @@ class LearningRateAnomaly(Rule):
         self._warm: set[str] = set()
         # Of each worker what was last known of its schedules, and the highest learning rate there.
         self._schedules: dict[str, tuple[Sequence[float], float]] = {}
+        # Of each worker the initial rate that functions return, where they return no more.
+        self._returned: dict[str, float] = {}
         self._last_step = StepNumber(0, 0)
         self._rounds = 0
         self._trained = False
@@ -518,6 +527,10 @@ class LearningRateAnomaly(Rule):
             loop = step.scalars(_LOOP, worker)
             if not all(map(math.isnan, loop)):
                 yield from self._evaluate_pace(step, worker, loop)
+                self._returned[worker] = step.scalar("loop/rate_for_factor", worker)
+                _, scheduled, _, _, level, _ = loop
+                if scheduled >= FACTORS and level < (1 - SAME) * self._returned[worker]:
+                    yield self._rate_for_factor(step.at, worker, level)
                 yield from self._evaluate_level(step, worker, loop)
         for group in rates:
             tensors = group.record.layout.tensors
@@ -586,7 +599,7 @@ class LearningRateAnomaly(Rule):
             self._warm.add(worker)  # what falls again later waits for no warm-up
         waits = made > 0 and worker not in self._warm and level < WARM and steps >= self.slow_steps
         never = waits and scheduled == 0 and self._rounds >= 2
-        slow = waits and 0 < scheduled < WARM * steps
+        slow = waits and 0 < scheduled < WARM * steps and not self._returned[worker] > 0
         if not never and not slow:
             return
         yield self.finding(
@@ -603,8 +616,29 @@ class LearningRateAnomaly(Rule):
             remedy=_STEP_IT,
         )
 
+    def _rate_for_factor(self, at: StepNumber, worker: str, level: float) -> Finding:
+        """Report functions that return a rate, where they are asked for a factor of it."""
+        rate = self._returned[worker]
+        self._warm.add(worker)  # a low rate has its reason
+        return self.finding(
+            at,
+            "loop/rate_for_factor",
+            f"the function of LambdaLR returns {number(rate)}, which is the initial learning rate"
+            f" itself, and never more: it is multiplied by it, so the learning rate is at most"
+            f" {number(rate * rate)}",
+            mode="TRAIN",
+            worker=worker,
+            value=level,
+            threshold=1.0,
+            condition="rate_for_factor",
+            remedy="return a factor, which begins at 1: take the initial learning rate out of the"
+            " function; or give the optimizer lr=1.0 and let the function return the rate",
+        )
+
     def finish(self) -> Findings:
         for worker, (loop, then) in self._schedules.items():
+            if self._returned[worker] > 0 and loop[1] >= FACTORS and worker not in self._warm:
+                yield self._rate_for_factor(self._last_step, worker, loop[4])
             rates = [rate for (of, _), rate in self._rates.items() if of == worker]
             yield from self._evaluate_warm_up(worker, loop, then, rates)
         for (worker, name), rate in self._rates.items():

@@ -253,6 +253,26 @@ class TestCounts:
 
         assert [50, 50] == loop(seen, "scheduler_total")
 
+    @pytest.mark.parametrize(
+        ("function", "expected"),
+        [
+            (lambda step: 0.1 * 0.9**step, [0.1] * 3),
+            (lambda step: 0.1 * min(1.0, (step + 1) / 3), [0.1]),
+            (lambda step: 0.9**step, []),
+            (lambda step: (step + 1) / 10, [0.1]),  # a warm-up that only begins there
+        ],
+        ids=["a rate", "a rate after a warm-up", "a factor", "a warm-up"],
+    )
+    def test_a_function_that_returns_the_initial_rate_is_noted(self, watched, function, expected):
+        model = mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with watched() as seen:
+            scheduler = lr_scheduler.LambdaLR(optimizer, function)
+            fit(model, optimizer, each=lambda _: scheduler.step())
+
+        is_noted = "loop/rate_for_factor" in seen.trial.tensor_names()
+        assert expected == (loop(seen, "rate_for_factor") if is_noted else [])
+
     def test_one_cycle_is_measured_by_where_its_warm_up_leads(self, watched):
         """It writes down what it starts from as well, a twenty-fifth of that."""
         model = mlp()

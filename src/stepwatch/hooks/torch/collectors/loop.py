@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 import torch
-from torch.optim.lr_scheduler import LRScheduler
+from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 
 from ....capture.open_step import OpenStep
 from ....capture.profiling import Phases
@@ -37,6 +37,8 @@ from ..tensors import readable
 
 # How schedulers of torch call it.
 _TOTALS = ("total_steps", "T_max", "total_iters")
+#: A rate above this may be one, and its schedule the factor of it.
+MOST_RATE = 0.3
 # How functions that other libraries give to ``LambdaLR`` call it.
 _TOTAL_OF_FUNCTION = "num_training_steps"
 
@@ -50,14 +52,38 @@ class Schedules:
         self._num_steps = 0
         self._planned: float | None = None
         self._level: float | None = None
+        # Of each ``LambdaLR`` the largest factor of each group so far, and an initial rate that is
+        # this factor as well; 0 for none.
+        self._factors: WeakKeyDictionary[LRScheduler, list[float]] = WeakKeyDictionary()
+        self._rates_for_factors: WeakKeyDictionary[LRScheduler, float] = WeakKeyDictionary()
 
     def add(self, scheduler: LRScheduler, *, is_new: bool) -> None:
         """Count a step of a schedule, or one that was made."""
         self._made.add(scheduler)
+        if isinstance(scheduler, LambdaLR):
+            self._add_factors(scheduler)
         if not is_new:
             self._stepped.add(scheduler)
             self._num_steps += 1
             self._planned = planned_steps(scheduler) or self._planned
+
+    def _add_factors(self, scheduler: LambdaLR) -> None:
+        """Note whether functions return no more than the initial rate they are multiplied by."""
+        groups = scheduler.optimizer.param_groups
+        rates: list[float] = [one.get("lr", 0.0) for one in groups]
+        starts: list[float] = [one.get("initial_lr", 0.0) for one in groups]
+        # A tensor is not waited for.
+        if not all(type(one) is float for one in (*rates, *starts)) or min(starts) <= 0:
+            return
+        factors = [rate / start for rate, start in zip(rates, starts, strict=True)]
+        before = self._factors.get(scheduler, factors)
+        if len(before) == len(factors):
+            factors = list(map(max, before, factors))
+        self._factors[scheduler] = factors
+        self._rates_for_factors[scheduler] = max(
+            start if start <= MOST_RATE and math.isclose(factor, start, rel_tol=1e-9) else 0.0
+            for factor, start in zip(factors, starts, strict=True)
+        )
 
     def on_learning_rate(self, group: Mapping[str, object]) -> None:
         """Note the learning rate of a group whose schedule wrote down what it starts from.
@@ -77,6 +103,8 @@ class Schedules:
             yield "schedulers_stepped", len(self._stepped)
         if self._planned is not None:
             yield "scheduler_total", self._planned
+        if (rate := max(self._rates_for_factors.values(), default=0.0)) > 0:
+            yield "rate_for_factor", rate
         if level is not None:
             yield "scheduler_level", level
 
