@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
+
+from torch.utils.data import DataLoader, IterableDataset, SequentialSampler
 
 from ..capture.guard import guarded
 from ..model.steps import Mode
@@ -39,6 +41,9 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
         self._logged: dict[str, Any] = {}
         # Batches of this training so far, while for none of them a loss was returned to train on.
         self._num_without_loss: int | None = None
+        # The part of its data that the last training was asked to take, and when it began.
+        self._part: _Part | None = None
+        self._first_epoch = 0
         super().__init__(run, **options)
 
     # A trainer may be copied, or sent to a process that it spawns, which has no hook.
@@ -68,6 +73,7 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
         self._trains = trainer
         self.begins()
         self._num_without_loss = 0 if pl_module.automatic_optimization else None
+        self._part, self._first_epoch = _part_of_data(trainer), trainer.current_epoch
         for name, sign in _monitors(trainer):
             self.torch.observe(f"setup/monitor/{name}", "setup", sign, Mode.TRAIN)
 
@@ -88,6 +94,9 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
     @guarded
     def on_train_end(self, trainer: Any, pl_module: LightningModule) -> None:
         self.ends()
+        if self._part is not None:
+            epochs = trainer.current_epoch - self._first_epoch
+            self._part = self._part._replace(num_epochs=epochs)
         self._trains = None
 
     @guarded
@@ -111,16 +120,36 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
             self.save_metrics(self._new(trainer), Mode.EVAL)
         self.torch.set_mode(self._mode)
 
-    on_test_start, on_test_end = on_validation_start, on_validation_end
+    on_test_end = on_validation_end
+
+    @guarded
+    def on_test_start(self, trainer: Any, pl_module: LightningModule) -> None:
+        """The model is evaluated from here on, by what it was not chosen by."""
+        self.torch.set_mode(Mode.EVAL)
+        self._tell_part(trainer.test_dataloaders, Mode.EVAL)
 
     @guarded
     def on_predict_start(self, trainer: Any, pl_module: LightningModule) -> None:
         """The model is used from here on."""
         self.torch.set_mode(Mode.PREDICT)
+        self._tell_part(trainer.predict_dataloaders, Mode.PREDICT)
 
     @guarded
     def on_predict_end(self, trainer: Any, pl_module: LightningModule) -> None:
         self.torch.set_mode(self._mode)
+
+    def _tell_part(self, loaders: Any, mode: Mode) -> None:
+        """Observe on which part of its data a model was trained that is given other data now."""
+        part = self._part
+        if part is None or not part.num_epochs or not self.torch.captures:
+            return
+        given = loaders if isinstance(loaders, list) else [loaders]
+        if any(id(getattr(one, "dataset", None)) == part.dataset for one in given):
+            return  # to see what was learnt of it
+        self._part = None  # it is told once
+        for name in ("num_batches", "num_all", "num_epochs"):
+            title = f"evaluation/part_of_data/{part.option}/{name}"
+            self.torch.observe(title, "evaluations", float(getattr(part, name)), mode)
 
     def _count_without_loss(self, outputs: Any) -> None:
         """Observe for how many batches ``training_step`` returned nothing, up to the first loss.
@@ -146,6 +175,38 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
         metrics = trainer.callback_metrics
         before, self._logged = self._logged, dict(metrics)
         return {name: value for name, value in metrics.items() if before.get(name) is not value}
+
+
+class _Part(NamedTuple):
+    """A part of its data that a trainer was asked to take for all, the same in each epoch.
+
+    Args:
+        option: By which argument of the trainer.
+        num_batches: How many batches it takes.
+        num_all: How many there are.
+        dataset: The ``id`` of the data.
+        num_epochs: How often it took them; 0 while it trains.
+    """
+
+    option: str
+    num_batches: int
+    num_all: int
+    dataset: int
+    num_epochs: int = 0
+
+
+def _part_of_data(trainer: Any) -> _Part | None:
+    """Return the part that a trainer takes; ``None`` for all, and for another one in each epoch."""
+    loader = trainer.train_dataloader
+    if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
+        return None
+    if trainer.fast_dev_run or not isinstance(loader.sampler, SequentialSampler):
+        return None
+    option = "overfit_batches" if trainer.overfit_batches > 0 else "limit_train_batches"
+    used, num_all = trainer.num_training_batches, len(loader)
+    if not 0 < used < num_all:
+        return None
+    return _Part(option, int(used), num_all, id(loader.dataset))
 
 
 def _monitors(trainer: Any) -> Iterator[tuple[str, float]]:

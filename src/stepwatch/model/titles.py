@@ -204,6 +204,7 @@ TITLES: Mapping[str, str] = {
     "setup:padding_only": "attention mask is inverted",
     "setup:pads_tokens": "the id of padding is that of a token",
     "setup:posterior": "the code says nothing of a sample",
+    "setup:part_of_data": "trainer takes a few batches for all data",
     "setup:readapted": "vocabulary is another one in evaluation",
     "setup:recoded": "categories have other numbers in evaluation",
     "setup:rescaled": "a scaler is fitted again to what is evaluated",

@@ -36,6 +36,10 @@ _MOMENTUM = (
 
 _SCALE = "hyperparameters/scale_pos_weight"
 _READAPTED = "evaluation/readapted/"
+_PART = "evaluation/part_of_data/"
+#: A trainer takes a part of its data for all if it is at most this, by which option it does, and
+#: takes it for so many epochs.
+MOST_PART, PART_EPOCHS = {"overfit_batches": 0.5, "limit_train_batches": 0.1}, 3
 _RECODED, _RECODED_BEFORE, _RECODED_NOW = (
     f"evaluation/recoded{what}/" for what in ("", "_before", "_now")
 )
@@ -221,7 +225,8 @@ class Setup(Rule):
     the script numbered them once more.
     ``rescaled``: a scaler is fitted to the data that are trained on, and again to those that are
     evaluated. ``readapted``: a model of Keras is evaluated on the ids of a vocabulary that was
-    adapted anew.
+    adapted anew. ``part_of_data``: a trainer takes the same few batches in each epoch, as its
+    options for trying out ask, and other data are tested.
     """
 
     name = "setup"
@@ -230,6 +235,7 @@ class Setup(Rule):
     sign: ClassVar[Mapping[str, str]] = {
         "class_weights*": "loss_input",
         "monitor*": "setup",
+        "part_of_data*": "data",
         "schedule*": "setup",
         "same_state*": "setup",
         "early_stopping*": "setup",
@@ -273,6 +279,7 @@ class Setup(Rule):
         yield from self._readapted(step)
         yield from self._recoded(step)
         yield from self._rescaled(step)
+        yield from self._part_of_data(step)
         if not step.trains:
             return
         self._last_step = step.mode_step
@@ -563,6 +570,30 @@ class Setup(Rule):
                     remedy="fit it once, to the training data, and give all other data to"
                     " transform(): scaler.fit_transform(train), then scaler.transform(test)",
                 )
+
+    def _part_of_data(self, step: StepView) -> Findings:
+        """Judge a trainer that took the same few batches for all data, for a model that is used."""
+        for group in prefixed(step, "evaluations", _PART):
+            given = {one.name.removeprefix(_PART): one.scalar for one in group}
+            option = group.names[0].removeprefix(_PART).partition("/")[0]
+            used, all_, epochs = (
+                given.get(f"{option}/{name}", math.nan)
+                for name in ("num_batches", "num_all", "num_epochs")
+            )
+            self._evaluated = True
+            if not (used <= MOST_PART[option] * all_ and epochs >= PART_EPOCHS):
+                continue
+            yield self.finding(
+                step,
+                group[0],
+                f"{option} of the Trainer let it take {number(used)} of {number(all_)} batches of"
+                f" its training data, the same in all of {number(epochs)} epochs, and the model is"
+                " evaluated on other data then: it learnt these few by heart",
+                condition="part_of_data",
+                value=used / all_,
+                threshold=MOST_PART[option],
+                remedy=f"take {option} away, which is for trying out whether a model can learn",
+            )
 
     def _monitored(self, step: StepView) -> Findings:
         for group in prefixed(step, "setup", f"{_PREFIX}monitor/"):

@@ -82,6 +82,52 @@ class TestMonitors:
         assert [f"monitor {name}" for name in found] == [one.condition for one in judged]
 
 
+class TestPartsOfData:
+    """Options by which a trainer tries out whether a model can learn, and that stayed there."""
+
+    def found(self, hook, folder, *, epochs=3, use="test", data=None, **options):
+        """Return what is found where a model that was trained on 20 batches is used."""
+        data = data or loader(20)
+        trainer = quiet_trainer(PL, folder, max_epochs=epochs, callbacks=[hook], **options)
+        model = REGRESSION()
+        trainer.fit(model, data, loader(2, seed=2))
+        given = data if use == "test of the same" else loader(2, seed=2)
+        if use:
+            (trainer.predict if use == "predict" else trainer.test)(model, given)
+        hook.close()
+        judged = watch(Trial(hook.recorder.store.url), ["setup"])
+        return [one.message for one in judged if one.condition == "part_of_data"]
+
+    @pytest.mark.parametrize("use", ["test", "predict"])
+    @pytest.mark.parametrize("options", [{"overfit_batches": 2}, {"limit_train_batches": 2}])
+    def test_a_model_of_a_few_batches_that_is_used_is_found(self, hook, tmp_path, options, use):
+        (message,) = self.found(hook, tmp_path, use=use, **options)
+
+        assert f"{next(iter(options))} of the Trainer let it take 2 of 20 batches" in message
+        assert "in all of 3 epochs" in message
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"overfit_batches": 2, "use": ""},
+            {"overfit_batches": 2, "use": "test of the same"},
+            {"overfit_batches": 2, "epochs": 1},
+            {"limit_train_batches": 0.5},
+            {"fast_dev_run": True},
+            {},
+        ],
+        ids=["to see that it learns", "of the same", "once", "half", "a dry run", "all"],
+    )
+    def test_whoever_tries_out_is_not_accused(self, hook, tmp_path, options):
+        assert [] == self.found(hook, tmp_path, **options)
+
+    def test_other_batches_in_each_epoch_are_all_in_the_end(self, hook, tmp_path):
+        """A limit says how long an epoch is."""
+        data = torch.utils.data.DataLoader(loader(20).dataset, batch_size=4, shuffle=True)
+
+        assert [] == self.found(hook, tmp_path, data=data, limit_train_batches=2)
+
+
 class TestMetrics:
     def test_what_is_logged_belongs_to_its_step(self, hook, tmp_path):
         """Those of a batch with its step, those of an evaluation with its last one."""
