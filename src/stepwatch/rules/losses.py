@@ -677,20 +677,27 @@ class LossNotDecreasing(Rule):
     def finish(self) -> Findings:
         """Judge a training that ended before its losses span ``num_steps`` by what there is."""
         for (name, mode), series in self._series.items():
-            risen, ratio = series.risen, self.converged_ratio or 0.0
-            if risen is not None and not series.turned(risen, ratio):
-                pair = *risen[:2], series.last
-                reason = self._circumstances.reason(series.recent)
-                last = series.losses[-1][1]
-                yield self._finding(name, last, "rose", pair, reason, series.smooth, mode)
-            if self._judged:
-                continue
+            yield from self._evaluate_risen(name, mode, series)
+        if self._judged:
+            return
+        for (name, mode), series in self._series.items():
             short = series.shortened()
             if short is not None:
                 self._judged = True
                 yield from self._evaluate(
                     name, series.losses[-1][1], short, short.compared(short.smooth), mode
                 )
+
+    def _evaluate_risen(self, name: str, mode: str, series: LossHistory) -> Findings:
+        """Judge a rise that was waited for, at the end of a training."""
+        risen, ratio = series.risen, self.converged_ratio or 0.0
+        if risen is None or series.turned(risen, ratio):
+            return
+        if self._circumstances.targets_grew(name, risen[0].number):
+            return
+        reason = self._circumstances.reason(series.recent)
+        pair = *risen[:2], series.last
+        yield self._finding(name, series.losses[-1][1], "rose", pair, reason, series.smooth, mode)
 
     def unevaluated(self) -> str | None:
         if self._judged or any(map(self._has_fallen, self._series.values())):
@@ -737,6 +744,8 @@ class LossNotDecreasing(Rule):
         if self.converged_ratio is not None:
             compared = then_step, then, now
             verdict, then_step, then = series.waited(verdict, compared, self.converged_ratio)
+            if verdict == "rose" and self._circumstances.targets_grew(name, then_step.number):
+                verdict = ""
         started, series.bad = bool(verdict) and not series.bad, bool(verdict)
         if started:
             reason = self._circumstances.reason(series.recent) if math.isfinite(now) else None
