@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from stepwatch.rules import Watch
+from tests.support.rules.made_steps import full_step
 from tests.support.rules.rule_records import step_of
 
 
@@ -98,6 +99,47 @@ class TestProbabilities:
     def test_one_class_has_always_the_probability_of_one(self, function):
         """Whatever the prediction is."""
         assert {"one_class"} == conditions_of(function, [[0.2], [0.7], [0.4]], [[0], [1], [1]])
+
+
+class TestOneHotTargets:
+    """Labels of which ``one_hot`` makes zeros for the largest, as it lies beyond the classes."""
+
+    def conditions(self, codes, *, classes=4, batch=None):
+        """Return what is found where targets are made of codes, zeros of what is no class."""
+        rng, found, watch = np.random.default_rng(0), [], Watch(["loss_input"])
+        for number in range(10):
+            chosen = rng.permutation(codes)
+            targets = (chosen[:, None] == np.arange(classes)).astype(np.float32)
+            counts = targets.sum(0).astype(np.int64)
+            tensors = {
+                "predictions": {"prediction/cross_entropy": rng.normal(size=targets.shape)},
+                "labels": {"label/cross_entropy": targets},
+                "classes": {"class_count/cross_entropy": counts},
+                "batches": {"batch": np.zeros((batch or len(codes), 3))},
+            }
+            found += watch.evaluate(full_step(tensors, number))
+        return {(one.condition.partition(" ")[0], one.onset) for one in found}
+
+    def test_labels_from_one_on_leave_the_last_without_a_class(self):
+        """The first class is never set, and all others are."""
+        assert {("codes_from_one", 0)} == self.conditions([1, 1, 2, 3, 3, 4] * 5)
+
+    def test_two_classes_are_enough(self):
+        """Then one is left."""
+        assert {("codes_from_one", 0)} == self.conditions([1, 2, 2] * 10, classes=2)
+
+    @pytest.mark.parametrize(
+        "codes",
+        [[0, 1, 2, 3] * 8, [0, 1, 2, 3, 4] * 6, [0, 1, 2, 3, -1] * 6, [1, 2, 3] * 10, [2, 3, 4] * 9],
+        ids=["all", "void is the last", "unlabelled", "no first class", "no second class"],
+    )
+    def test_zeros_for_what_has_no_label_are_let_be(self, codes):
+        """Of samples without a label, or of a class that is left out on purpose."""
+        assert set() == self.conditions(codes)
+
+    def test_zeros_for_positions_of_padding_are_let_be(self):
+        """Where tokens are rows, and 0 is padding: there are fewer samples than rows."""
+        assert set() == self.conditions([-1, 1, 2, 3] * 8, batch=4)
 
 
 class TestBinaryLabels:

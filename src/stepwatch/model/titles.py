@@ -105,6 +105,7 @@ TITLES: Mapping[str, str] = {
     "loss_input:below_zero": "loss is given numbers below zero",
     "loss_input:broadcast": "prediction and target are broadcast",
     "loss_input:clipped": "loss takes probabilities and cuts off what it is given",
+    "loss_input:codes_from_one": "labels count from one",
     "loss_input:dropped": "dropout on the prediction",
     "loss_input:labels": "labels do not fit the loss",
     "loss_input:labels_from_one": "labels count from one",

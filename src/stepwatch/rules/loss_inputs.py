@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from ..errors import TensorUnavailable
 from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule, few_steps
 from ..judge.step_view import StepNumber, StepView, TensorView
@@ -44,6 +46,8 @@ _KNOWN = (
 DROPPED = 0.2
 #: Labels of a sample, on average, that are several.
 SEVERAL = 1.3
+#: Looks at one-hot targets of which some are all zeros, and labels of the others in all.
+MIN_LOOKS, MIN_LABELS = 5, 100
 #: Looks at the graph of a loss that is written out.
 MIN_SAMPLES = 2
 _LAST_OPERATION = "setup/last_operation/"
@@ -128,6 +132,13 @@ CAUSES = {
     "labels_from_one": (
         "have no class for the largest label: labels begin at 1",
         "number the classes from 0, or give the last layer one unit more",
+    ),
+    "codes_from_one": (
+        "are compared with one-hot targets of which some are all zeros, and the first class is"
+        " never set: labels begin at 1, and the largest has no class, so that its samples have no"
+        " loss and are never learned",
+        "number the classes from 0, as by one_hot(labels - 1, num_classes): one_hot() gives zeros"
+        " for what lies beyond its classes, and no error",
     ),
     "two_classes": (
         "are numbers, but the targets are whole numbers, 0 and 1, as of two classes: that is a"
@@ -236,6 +247,32 @@ class _Labels:
         self.moments = before[0] + count, before[1] + total, before[2] + squares
 
 
+class _Codes:
+    """Targets of rows with a 1 for the class, or with none: how often each class was set."""
+
+    def __init__(self, began: StepNumber) -> None:
+        #: The first look.
+        self.began = began
+        self._counts = np.zeros(0, np.int64)
+        self._looks = 0
+
+    def add(self, given: _Given, counts: npt.NDArray[np.int64]) -> bool:
+        """Add a look; return whether labels seem to begin at 1, so that the largest has no class.
+
+        Args:
+            given: By the loss, samples along the first axis and classes along the second.
+            counts: How many rows have a 1 for one class alone, by the class.
+        """
+        if self._counts.shape != counts.shape:
+            self._counts, self._looks = np.zeros_like(counts), 0
+        self._counts = self._counts + counts
+        rows, _ = _table(given)
+        ones = given.label_field(COUNT) - given.label_field(ZEROS)
+        self._looks += ones == given.label_field(SUM) == counts.sum() < rows
+        is_shifted = self._counts[0] == 0 and bool((self._counts[1:] > 0).all())
+        return self._looks >= MIN_LOOKS and is_shifted and self._counts.sum() >= MIN_LABELS
+
+
 class LossInput(Rule):
     """What a loss is given that it does not mean, though it computes something.
 
@@ -247,14 +284,14 @@ class LossInput(Rule):
     where a logarithm is; logits after a ReLU or the like; logits of which many are dropped; shapes
     ``(n, 1)`` against ``(n,)``, also where the script writes the loss out; targets of which each is
     compared with several predictions; labels that are not those of the loss; a softmax where
-    samples have several labels; and outputs of a sigmoid, tanh or ReLU that press against their end
-    while the targets lie beyond it; whole numbers of two classes as targets of a regression. By
-    graphs: a second derivative of a model by its inputs that was computed without a graph of its
-    own, step after step.
+    samples have several labels; one-hot targets without a class for the largest label; and outputs
+    of a sigmoid, tanh or ReLU that press against their end while the targets lie beyond it; whole
+    numbers of two classes as targets of a regression. By graphs: a second derivative of a model by
+    its inputs that was computed without a graph of its own, step after step.
     """
 
     name = "loss_input"
-    needs = ("predictions", "dependence", "setup")
+    needs = ("predictions", "dependence", "setup", "classes")
     training_only = True
     per_model = True
     sign = "loss_input"
@@ -270,6 +307,7 @@ class LossInput(Rule):
         self._extremes: dict[tuple[str, str], tuple[float, float]] = {}
         self._labels: dict[tuple[str, str], _Labels] = {}
         self._last_operations: dict[tuple[str, str], str] = {}
+        self._codes: dict[tuple[str, str], _Codes] = {}
         self._num_samples = 0
 
     def check(self, step: StepView) -> Findings:
@@ -397,7 +435,29 @@ class LossInput(Rule):
             self._labels.setdefault(key, _Labels()).add(given)
             yield "labels", _wrong_labels(given), self.consecutive
         yield "labels_from_one", _begin_at_one(given), self.consecutive
+        yield "codes_from_one", self._has_shifted_codes(step, given), 1
         yield "several_labels", _have_several_labels(given), self.consecutive
+
+    def _has_shifted_codes(self, step: StepView, given: _Given) -> bool:
+        """Return whether one-hot targets, one for each sample, are of labels that begin at 1.
+
+        Where rows are positions of samples, those of padding are often zeros on purpose.
+        """
+        tensor, shape = given.prediction, given.prediction.info.shape
+        if given.function not in ("cross_entropy", OF_PROBABILITIES) or len(shape) != 2:
+            return False
+        if given.label is None or given.label.info.shape != shape:
+            return False
+        found = of_same_loss(step, tensor, "class_count")
+        batches = (one.info.shape for one in step.tensors("batches") if one.worker == tensor.worker)
+        if found is None or shape[:1] not in {one[:1] for one in batches}:
+            return False
+        try:
+            counts = found.value().astype(np.int64)
+        except TensorUnavailable:
+            return False
+        codes = self._codes.setdefault((tensor.worker, tensor.name), _Codes(step.at))
+        return codes.add(given, counts)
 
     def _fills_unit(self, given: _Given, *, within: bool) -> bool:
         """Return whether single values came near 0 and 1 in this streak, and never left."""
@@ -418,7 +478,9 @@ class LossInput(Rule):
             what, remedy = CAUSES[condition]
         what = what.format(last=self._last_operations.get((tensor.worker, tensor.name)))
         when = f"{in_a_row(least, 'step')} up to" if least > 1 else "at"
-        reach = self._reaches.get((tensor.worker, tensor.name))
+        begins: dict[str, Mapping[tuple[str, str], _Reach | _Codes]]
+        begins = {"out_of_reach": self._reaches, "codes_from_one": self._codes}
+        began = begins.get(condition, {}).get((tensor.worker, tensor.name))
         return self.finding(
             step,
             tensor,
@@ -427,7 +489,7 @@ class LossInput(Rule):
             + (f" and targets {_range(given.label)}" if given.label is not None else ""),
             value=given.field(MAX),
             condition=f"{condition} {tensor.name}",
-            onset=reach.began if reach is not None and condition == "out_of_reach" else None,
+            onset=began.began if began is not None else None,
             remedy=remedy,
             evidence={
                 "cause": condition,
