@@ -130,7 +130,13 @@ class TestOneHotTargets:
 
     @pytest.mark.parametrize(
         "codes",
-        [[0, 1, 2, 3] * 8, [0, 1, 2, 3, 4] * 6, [0, 1, 2, 3, -1] * 6, [1, 2, 3] * 10, [2, 3, 4] * 9],
+        [
+            [0, 1, 2, 3] * 8,
+            [0, 1, 2, 3, 4] * 6,
+            [0, 1, 2, 3, -1] * 6,
+            [1, 2, 3] * 10,
+            [2, 3, 4] * 9,
+        ],
         ids=["all", "void is the last", "unlabelled", "no first class", "no second class"],
     )
     def test_zeros_for_what_has_no_label_are_let_be(self, codes):

@@ -63,6 +63,21 @@ def script_variables(most: int = 4) -> Iterator[tuple[str, object]]:
         yield from variables_of(frame).items()
 
 
+def is_of_shape_in_script(shape: tuple[int | None, ...]) -> bool:
+    """Return whether the innermost function of the script holds an array of a shape.
+
+    Args:
+        shape: Of two axes or more; of fewer that says nothing.
+    """
+    if len(shape) < 2:
+        return False
+    for _, value in script_variables(1):
+        some = value if isinstance(value, (tuple, list)) else (value,)
+        if any(tuple(getattr(one, "shape", None) or ()) == shape for one in some[:8]):
+            return True
+    return False
+
+
 def variables_of(frame: FrameType) -> dict[str, object]:
     """Return the variables of a function that runs, or of a module, without keeping them alive.
 

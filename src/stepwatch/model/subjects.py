@@ -30,6 +30,7 @@ _OF_SETUP = {
     "padding_only": "layer",
     "repeated": "layer",
     "same_key": "function",
+    "same_noise": "layer",
     "same_state": "function",
     "schedule_ends": "schedule",
     "turned": "layer",

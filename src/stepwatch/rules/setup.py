@@ -45,6 +45,7 @@ _RECODED, _RECODED_BEFORE, _RECODED_NOW = (
 )
 _RESCALED, _RESCALED_RATIO = "evaluation/rescaled/", "evaluation/rescaled_ratio/"
 _SECOND = f"{_PREFIX}second_derivative/"
+_REMADE = f"{_PREFIX}remade/"
 _ENDS, _TOTAL, _LEFT = (f"{_PREFIX}schedule_{what}/" for what in ("ends", "total", "left"))
 #: What a metric of Keras takes for right, and what its labels or predictions are instead.
 METRICS: Mapping[str, tuple[str, str]] = {
@@ -116,6 +117,12 @@ _LAYERS = {
         "a softmax over one unit is 1 whatever it is given, and nothing is learnt by it",
         "take activation='sigmoid' for one unit, or one unit for each class; for weights of"
         " positions, a softmax over their axis, as by Softmax(axis=1)",
+    ),
+    "same_noise": (
+        "what is drawn for a batch has a number for its seed, by which keras.random draws the very"
+        " same at each step: the model learns with one pattern of noise, and not with noise",
+        "make self.seed_generator = keras.random.SeedGenerator(seed) once, as in __init__, and pass"
+        " seed=self.seed_generator, which draws something else each time",
     ),
     "across": (
         "tokens follow one another along the axis that the layer takes for the samples, and not"
@@ -205,24 +212,25 @@ class Setup(Rule):
     model is never called. ``monitor``: a callback is told that less is better of what ought to
     rise, or the other way round. ``schedule``: one of Keras is over long before the steps that
     ``fit`` is asked for. ``same_key``, ``same_state``: a function of JAX is given the same random
-    key, or state of an optimizer, at each step. ``metric``: a metric counts what its labels are
-    not. ``unsplit``: no tree of boosting has a split. ``uphill``: gradients of an objective that a
-    script brings along have the wrong sign. ``early_stopping``: the metric that ends boosting early
-    gets worse from the first round on by what it is told, and better by its name, or while training
-    makes it so. ``few_rounds``: boosting ends while it still improves as it did, and its learning
-    rate times its rounds are too little. ``few_leaves``: its leaves must hold so many rows that a
-    tree has room for next to none. ``uncensored``: of times of events (survival) each is that
-    of one that was seen. ``ungrouped``: rows that are ranked were shuffled apart from the groups
-    that they belong to. ``risk_set``: a likelihood of survival compares with those who are gone
-    already. ``other_range``: ids of an embedding are drawn from the range of another one.
-    ``other_ids``: an embedding is looked up by the ids of another one. ``turned``: a loss of
-    triplets or pairs pulls together what is unlike, and pushes apart what is alike.
-    ``not_cumulative``: a diffusion model is given noise by what one step keeps, and not by the
-    product of all until then. ``constrained``: monotone constraints go against the data.
-    ``posterior``: the code of a variational autoencoder says nothing of a sample. ``temperature``:
-    logits are cosines times so small a number that cross-entropy stays near that of a guess.
-    ``recoded``: categories have other numbers in training than in the data that are evaluated, as
-    the script numbered them once more.
+    key, or state of an optimizer, at each step. ``remade``: in each epoch the optimizer of JAX or
+    Keras is made anew, for weights that are trained on. ``same_noise``: a layer of Keras draws the
+    same at each step. ``metric``: a metric counts what its labels are not. ``unsplit``: no tree of
+    boosting has a split. ``uphill``: gradients of an objective that a script brings along have the
+    wrong sign. ``early_stopping``: the metric that ends boosting early gets worse from the first
+    round on by what it is told, and better by its name, or while training makes it so.
+    ``few_rounds``: boosting ends while it still improves as it did, and its learning rate times its
+    rounds are too little. ``few_leaves``: its leaves must hold so many rows that a tree has room
+    for next to none. ``uncensored``: of times of events (survival) each is that of one that was
+    seen. ``ungrouped``: rows that are ranked were shuffled apart from the groups that they belong
+    to. ``risk_set``: a likelihood of survival compares with those who are gone already.
+    ``other_range``: ids of an embedding are drawn from the range of another one. ``other_ids``: an
+    embedding is looked up by the ids of another one. ``turned``: a loss of triplets or pairs pulls
+    together what is unlike, and pushes apart what is alike. ``not_cumulative``: a diffusion model
+    is given noise by what one step keeps, and not by the product of all until then.
+    ``constrained``: monotone constraints go against the data. ``posterior``: the code of a
+    variational autoencoder says nothing of a sample. ``temperature``: logits are cosines times so
+    small a number that cross-entropy stays near that of a guess. ``recoded``: categories have other
+    numbers in training than in the data that are evaluated, as the script numbered them once more.
     ``rescaled``: a scaler is fitted to the data that are trained on, and again to those that are
     evaluated. ``readapted``: a model of Keras is evaluated on the ids of a vocabulary that was
     adapted anew. ``part_of_data``: a trainer takes the same few batches in each epoch, as its
@@ -238,6 +246,7 @@ class Setup(Rule):
         "part_of_data*": "data",
         "schedule*": "setup",
         "same_state*": "setup",
+        "remade*": "setup",
         "early_stopping*": "setup",
         "few_rounds*": "setup",
         "few_leaves*": "setup",
@@ -310,6 +319,7 @@ class Setup(Rule):
         yield from self._monitored(step)
         yield from self._scheduled(step)
         yield from self._repeats(step)
+        yield from self._remade(step)
         yield from self._metrics(step)
 
     def _repeated(self, step: StepView) -> Findings:
@@ -637,6 +647,26 @@ class Setup(Rule):
                     threshold=1.0,
                     worker=group.record.worker,
                     remedy=remedy,
+                )
+
+    def _remade(self, step: StepView) -> Findings:
+        """Judge optimizers that begin anew in each epoch, for weights that are trained on."""
+        for group in prefixed(step, "setup", _REMADE):
+            for tensor in group:
+                count = int(tensor.scalar)
+                yield self.finding(
+                    step,
+                    tensor,
+                    f"the optimizer was made anew in {count} epochs in a row, up to step"
+                    f" {step.train_step}, for weights that {tensor.name.removeprefix(_REMADE)}"
+                    " trains on: its moments begin at zero each time, and so does the count of a"
+                    " schedule, so that a warm-up begins again",
+                    condition="remade",
+                    value=float(count),
+                    threshold=1.0,
+                    remedy="make the optimizer once, before the loop over epochs, and pass it on"
+                    " with what it keeps: in JAX return opt_state with the parameters, in Keras"
+                    " call compile() once",
                 )
 
     def _scheduled(self, step: StepView) -> Findings:

@@ -11,6 +11,7 @@ import optax
 import pytest
 from flax import linen as nn
 from flax import nnx
+from flax.training.train_state import TrainState
 
 from stepwatch import LiveWatch
 from stepwatch.hooks.jax import JaxHook
@@ -184,6 +185,72 @@ def test_a_state_of_an_optimizer_that_is_not_passed_on_is_found(passes_on, tmp_p
 
     expected = [] if passes_on else ["same_state train_step"]
     assert expected == [one.condition for one in live.findings]
+
+
+@pytest.mark.parametrize("donates", [False, True])
+@pytest.mark.parametrize(
+    ("way", "found"),
+    [
+        ("each epoch", ["remade"]),
+        ("each epoch, as a TrainState", ["remade"]),
+        ("once", []),
+        ("now and then", []),
+        ("each task", []),
+        ("new weights", []),
+        ("averaged weights", []),
+        ("no state", []),
+    ],
+)
+def test_a_state_that_each_epoch_makes_anew_is_found(way, found, donates, tmp_path):
+    """Where the weights are those that were trained before, and the state holds anything."""
+    x = np.random.default_rng(0).normal(size=(32, 4)).astype("float32")
+    live = LiveWatch(["setup"])
+    with JaxHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+        warmed = optax.linear_schedule(0.0, 0.01, 30)
+        optimizer = optax.sgd(0.1) if way == "no state" else optax.adam(warmed)
+
+        @partial(jax.jit, donate_argnums=(0,) if donates else ())
+        def train_step(both):
+            w = both.params if way.endswith("TrainState") else both[0]
+            gradients = jax.grad(lambda w: ((x @ w["w"] - x[:, 0]) ** 2).mean())(w)
+            if way.endswith("TrainState"):
+                return both.apply_gradients(grads=gradients)
+            updates, state = optimizer.update(gradients, both[1])
+            return optax.apply_updates(w, updates), state
+
+        def of_flax(w):
+            return TrainState.create(apply_fn=None, params=w, tx=optimizer)
+
+        def of_optax(w):
+            return w, optimizer.init(w)
+
+        def train(both):
+            for _ in range(8):
+                both = train_step(both)
+            return both
+
+        new_state = of_flax if way.endswith("TrainState") else of_optax
+        w = {"w": jnp.zeros(4)}
+        if way == "each task":
+            for _ in range(6):
+                both = train(new_state(w))
+                w = both[0]
+        elif way in ("once", "now and then"):
+            for epoch in range(12):
+                if epoch == 0 or (way != "once" and epoch % 2 == 0):
+                    both = new_state(w)
+                both = train(both)
+                w = both[0]
+        else:
+            for epoch in range(6):
+                both = train(new_state(w))
+                w = both.params if way.endswith("TrainState") else both[0]
+                if way == "new weights":
+                    w = {"w": jnp.full(4, float(epoch))}
+                elif way == "averaged weights":
+                    w = {"w": (w["w"] + jnp.ones(4)) / 2}
+
+    assert found == [one.condition for one in live.findings]
 
 
 class Normalized(nn.Module):

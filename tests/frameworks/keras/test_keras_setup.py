@@ -670,3 +670,94 @@ class TestPadding:
     )
     def test_what_sees_the_words_last_or_knows_the_padding_is_let_be(self, other, tmp_path):
         assert 0.0 == padded_in(tmp_path / "run", **other)
+
+
+class TestEpochs:
+    @pytest.mark.parametrize(
+        ("way", "found"),
+        [
+            ("each epoch", ["remade"]),
+            ("the same optimizer", []),
+            ("no state", []),
+            ("weights set", []),
+            ("each fold", []),
+        ],
+    )
+    def test_a_model_that_each_epoch_compiles_anew_is_named(self, way, found, tmp_path):
+        """Where it is trained on and the optimizer keeps anything from step to step."""
+        x, y = _data("numbers")
+        model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(1)])
+        kept = keras.optimizers.Adam(0.01)
+
+        def compile_and_fit():
+            optimizer = kept if way == "the same optimizer" else keras.optimizers.Adam(0.01)
+            optimizer = keras.optimizers.SGD(0.01) if way == "no state" else optimizer
+            make(optimizer)
+            model.fit(x, y, batch_size=32, verbose=0)
+
+        def make(optimizer):
+            model.compile(optimizer, "mse")
+
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            if way == "each fold":
+                for _fold in range(5):
+                    compile_and_fit()
+            for _epoch in range(0 if way == "each fold" else 5):
+                compile_and_fit()
+                set_anew = [np.full_like(one, 0.1) for one in model.get_weights()]
+                [model.set_weights(one) for one in [set_anew] if way == "weights set"]
+
+        assert found == [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
+
+
+class Noisy(keras.layers.Layer):
+    """Draws in one of several ways."""
+
+    def __init__(self, way):
+        super().__init__()
+        self.way = way
+        self.generator = keras.random.SeedGenerator(1)
+
+    def build(self, shape):
+        if self.way == "weights":
+            self.table = self.add_weight(shape=(6, 6), initializer=keras.initializers.Zeros())
+            self.table.assign(keras.random.normal((6, 6), seed=3))
+
+    def call(self, inputs, training=False):
+        if self.way == "of each step":
+            return inputs + keras.random.normal(keras.ops.shape(inputs), seed=self.generator)
+        if self.way == "unseeded":
+            return inputs + keras.random.normal(keras.ops.shape(inputs))
+        if self.way == "features":
+            return inputs @ keras.random.normal((6, 6), seed=3)
+        if self.way == "in evaluation":
+            noise = 0 if training else keras.random.normal(keras.ops.shape(inputs), seed=3)
+            return inputs + noise
+        if self.way == "dropout":
+            return keras.random.dropout(inputs, 0.5, seed=3)
+        noise = keras.random.uniform(keras.ops.shape(inputs), seed=3) if self.way == "noise" else 0
+        return inputs + noise
+
+
+class TestNoise:
+    @pytest.mark.parametrize(
+        ("way", "found"),
+        [
+            ("noise", ["same_noise"]),
+            ("dropout", ["same_noise"]),
+            ("of each step", []),
+            ("unseeded", []),
+            ("features", []),
+            ("weights", []),
+            ("in evaluation", []),
+        ],
+    )
+    def test_a_layer_that_draws_the_same_at_each_step_is_named(self, way, found, tmp_path):
+        """By a number for a seed, for the samples of a batch that trains."""
+        x, y = _data("numbers")
+        model = keras.Sequential([keras.Input((6,)), Noisy(way), keras.layers.Dense(1)])
+        model.compile(keras.optimizers.Adam(0.01), "mse")
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            model.fit(x, y, batch_size=32, epochs=4, verbose=0, validation_split=0.1)
+
+        assert found == [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]

@@ -175,6 +175,9 @@ class KerasLayers:
 
         self._listener.computed(loss_call(function, given[0], given[1], keywords))
 
+    def drawn(self, layer: Any, seed: Any, value: Any) -> None:
+        """Something random was drawn, of which nothing is said here."""
+
     def lost(self, given: Mapping[str, Any], loss: Any) -> None:
         """``Model.compute_loss`` returned; the objects that it called were noted."""
 

@@ -32,6 +32,7 @@ from ...model.record import TensorInfo
 from ...model.steps import Mode
 from ...numerics.statistics import summarize
 from ..base import own_time, timed
+from ..epoch_loops import LEAST_REMADE
 from ..evidence import Evidence
 from ..losses import LossCall, mean_loss
 from ..observations import DEPENDENCE
@@ -57,6 +58,7 @@ from .packed_stats import (
     on_host,
     trace_steps,
 )
+from .remade_states import RemadeStates
 from .repeats import KEY, LEAST_CALLS, RepeatedArguments
 from .running_statistics import num_unfilled
 
@@ -282,6 +284,7 @@ class Tracker:
         self._functions: dict[str, str] = {}
         #: What functions that train are given.
         self.arguments = RepeatedArguments()
+        self._remade = RemadeStates()
         #: All parameters with regard to which something was differentiated: ``None`` for what
         #: was captured, else why it was not.
         self.parameters: dict[str, str | None] = {}
@@ -313,6 +316,9 @@ class Tracker:
         self._choose_plan(carrier.mode, is_compiled=True)
         step, plan = self._plan.step, self._plan
         compared = self._compared(carrier, step, args, kwargs)
+        function = str(getattr(carrier, "__name__", "function"))
+        if self._remade.is_made:
+            self._look_for_remade(function, args, kwargs)
         began = perf_counter()
         if carrier.is_another(self._plan):
             with own_time(self.budget):  # the training alone would compile it once
@@ -321,7 +327,7 @@ class Tracker:
             output, stats = carrier.with_stats(self._plan)(*args, **kwargs)
         plan.ran(carrier, perf_counter() - began, stats)
         carrier.mode = self._steps.take(stats, step) or carrier.mode
-        function = str(getattr(carrier, "__name__", "function"))
+        self._add_remade(function, output, trains=stats.trains)
         if stats.trains:
             self.arguments.trained()
             if self.arguments.looks_at(function):
@@ -342,6 +348,28 @@ class Tracker:
         graph = partial(self._graph, carrier, args, kwargs)
         for kind, count in self.arguments.add(function, args, kwargs, graph):
             self._note_same(kind, function, count)
+
+    @guarded
+    def state_made(self) -> None:
+        """The script asks an optimizer of optax for a state."""
+        if self._is_outermost():
+            self._remade.made()
+
+    @timed
+    @guarded
+    def _look_for_remade(self, function: str, args: Any, kwargs: Any) -> None:
+        """Look whether a function is about to be given a state that was made anew."""
+        self._remade.given(function, args, kwargs)
+
+    @timed
+    @guarded
+    def _add_remade(self, function: str, output: Any, *, trains: bool) -> None:
+        """Note what a call returned, and whether states are made anew in each epoch."""
+        self._remade.returned(function, output, trains=trains)
+        if trains and self._remade.count >= LEAST_REMADE:
+            self.budget.observe_next_in_full("remade")
+            name = f"setup/remade/{function}"
+            self._steps.add_number(name, "setup", float(self._remade.count))
 
     @timed
     @guarded

@@ -22,6 +22,7 @@ from ..patching import PatchSet, calling_first
 from .losses import LossFunctions
 from .modules import ModuleCalls, function_name
 from .packed_stats import GraphPlan, TraceStats
+from .remade_states import StateMaking
 from .repeats import DRAWS
 from .schedules import Schedules
 
@@ -300,12 +301,19 @@ def _drawn(name: str, *args: Any, **kwargs: Any) -> None:
         tracker.drawn(name, args, kwargs)
 
 
+def _state_made() -> None:
+    tracker = active_tracker()
+    if tracker is not None:
+        tracker.state_made()
+
+
 class Patches:
     """Replaces what makes functions out of functions; made once for all hooks."""
 
     def __init__(self) -> None:
         self.modules = ModuleCalls(active_tracker)
         self._schedules, self._losses = Schedules(active_tracker), LossFunctions(active_tracker)
+        self._states = StateMaking(_state_made)
         self._replaced = PatchSet()
 
     def put(self) -> None:
@@ -324,6 +332,7 @@ class Patches:
         self.modules.wrap()
         self._schedules.wrap()
         self._losses.wrap()
+        self._states.wrap()
 
     def remove(self) -> None:
         """Put back, but for what somebody else has replaced since."""
@@ -331,6 +340,7 @@ class Patches:
         self.modules.remove()
         self._schedules.remove()
         self._losses.remove()
+        self._states.remove()
 
 
 #: Those of this process.

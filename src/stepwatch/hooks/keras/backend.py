@@ -42,6 +42,7 @@ class StepFacts:
         num_backwards: and how often the script computed these of losses of their own.
         see_later: The layers that give each position of a sequence what comes after it.
         masked: The layers of attention whose masks say what each position sees.
+        same_noise: The layers that draw for a batch by a seed that is a number.
     """
 
     calls: dict[str, LossCall] = field(default_factory=dict)
@@ -58,6 +59,7 @@ class StepFacts:
     num_backwards: int = 0
     see_later: set[str] = field(default_factory=set)
     masked: set[str] = field(default_factory=set)
+    same_noise: set[str] = field(default_factory=set)
 
 
 class StepTrace:

@@ -97,6 +97,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
             return
         self._functions.attach()
         self._replaced.put(keras.Model, "fit", self.setup.fitting)
+        self._replaced.put(keras.Model, "compile", calling_first(self.setup.compiling))
         self.setup.vocabularies.put(self._replaced)
         self._replaced.put(keras.Model, "set_weights", calling_first(self._begin_set))
         for kind, mode in MODES.items():
@@ -239,6 +240,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
     def _begin_set(self, model: Any, *_: Any, **__: Any) -> None:
         if model is self._trains and self._before_set is None:
             self._before_set = self._smallest_weights(model)
+            self.setup.weights_set(model)
 
     @guarded
     def _count_set(self, model: Any) -> None:

@@ -29,6 +29,13 @@ _OF_MODE = (
 )
 
 
+#: Functions of ``keras.random`` that draw; layers of Keras itself draw by another module.
+_DRAWS = (
+    *("beta", "binomial", "categorical", "dropout", "gamma", "normal", "randint", "shuffle"),
+    *("truncated_normal", "uniform"),
+)
+
+
 def depends_on_mode(layer: Any) -> bool:
     """Return whether a layer knows training from evaluation; not where it drops nothing."""
     return isinstance(layer, _OF_MODE) and bool(getattr(layer, "rate", 1.0))
@@ -166,6 +173,9 @@ class LayerListener(Protocol):
     def lost(self, given: dict[str, Any], loss: Any) -> None:
         """A loss was computed of what was given, by the names of ``Model.compute_loss``."""
 
+    def drawn(self, layer: Any, seed: Any, value: Any) -> None:
+        """The script drew something random, inside of a layer, ``None`` for none."""
+
     def applies(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
         """An optimizer is about to apply gradients, ``None`` for those that there are not."""
 
@@ -195,6 +205,7 @@ class LayerEvents(ListenerPatches[LayerListener]):
             (keras.layers.Layer, "stateless_call", self._stateless_layer),
             # Keras itself calls them by another module: these calls are the script's.
             *((keras.losses, name, self._loss_function) for name in FUNCTIONS),
+            *((keras.random, name, self._random_function) for name in _DRAWS),
         )
         super().__init__(losses if only_losses else (*others, *losses))
         self._inside = threading.local()
@@ -223,11 +234,12 @@ class LayerEvents(ListenerPatches[LayerListener]):
         call = LayerCall(depth == 0, training if isinstance(training, bool) else None, named)
         for listener in tuple(listeners):
             listener.called(layer, args, call)
-        inside.layers, inside.training = depth + 1, call.training
+        outer = getattr(inside, "layer", None)
+        inside.layers, inside.training, inside.layer = depth + 1, call.training, layer
         try:
             yield
         finally:
-            inside.layers, inside.training = depth, around
+            inside.layers, inside.training, inside.layer = depth, around, outer
 
     def _stateless_layer(self, original: Function, listeners: Listeners) -> Function:
         def stateless_call(layer: Any, *args: Any, **named: Any) -> Any:
@@ -274,6 +286,18 @@ class LayerEvents(ListenerPatches[LayerListener]):
             return value
 
         return call
+
+    def _random_function(self, original: Function, listeners: Listeners) -> Function:
+        names = tuple(inspect.signature(original).parameters)
+
+        def draw(*args: Any, **named: Any) -> Any:
+            value = original(*args, **named)
+            seed = (dict(zip(names, args, strict=False)) | named).get("seed")
+            for listener in tuple(listeners):
+                listener.drawn(getattr(self._inside, "layer", None), seed, value)
+            return value
+
+        return draw
 
     def _apply(self, original: Function, listeners: Listeners) -> Function:
         def apply(optimizer: Any, grads: Any, trainable_variables: Any = None) -> Any:

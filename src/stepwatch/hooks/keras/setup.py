@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import keras
 import numpy as np
 
 from ...capture.open_step import OpenStep
 from ...numerics.measures import Floats
+from ..epoch_loops import LEAST_REMADE, is_in_every_epoch
 from ..evidence import Evidence, Lookup, shifts
 from ..lookups import MOST_IDS, Lookups, as_whole
 from ..losses import CROSS_ENTROPY, MOST_CLASSES, OF_PROBABILITIES, Array, LossCall
@@ -62,6 +63,7 @@ class _Fit:
         kept: The ``id`` of each normalization whose running statistics are no longer those of a new
             layer: it may keep them on purpose. Within a step of JAX they cannot be read.
         schedule: What is known of a schedule that is over too early, by name.
+        remade: In how many epochs in a row the model was compiled anew and trained on.
     """
 
     callbacks: object = None
@@ -69,6 +71,7 @@ class _Fit:
     is_weighted: bool = False
     kept: frozenset[int] = frozenset()
     schedule: Mapping[str, float] = field(default_factory=dict)
+    remade: int = 0
 
     def monitors(self) -> Iterator[tuple[str, float]]:
         """Yield the callbacks that monitor something: the name, and -1 where less is better."""
@@ -104,6 +107,28 @@ class Setup:
         self._pairs = PulledPairs()
         #: By which vocabularies the models are given ids.
         self.vocabularies = Vocabularies()
+        # Of each model, whether it was compiled in a loop over epochs, and its last optimizer.
+        self._compiled: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+        self._fitted: WeakKeyDictionary[Any, tuple[ref[Any], int]] = WeakKeyDictionary()
+
+    def compiling(self, model: Any, *_: Any, **__: Any) -> None:
+        """A model is about to be compiled."""
+        with suppress(Exception):  # it is only looked where the script stands
+            self._compiled[model] = is_in_every_epoch()
+
+    def weights_set(self, model: Any) -> None:
+        """The script sets the weights of a model: what comes is another training."""
+        self._fitted.pop(model, None)
+
+    def _times_remade(self, model: Any) -> int:
+        """Return in how many epochs in a row a model was compiled anew and trained on."""
+        optimizer = model.optimizer
+        if not _has_state(optimizer) or not self._compiled.get(model, False):
+            return 0
+        last, count = self._fitted.get(model, (None, 0))
+        count += last is not None and last() is not optimizer
+        self._fitted[model] = ref(optimizer), count
+        return count
 
     def fitting(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Return what is called in the place of ``Model.fit``."""
@@ -114,6 +139,7 @@ class Setup:
                 given = inspect.signature(original).bind_partial(model, *args, **named).arguments
                 weights = _class_weights(given), _is_weighted(given)
                 self._fit = _Fit(given.get("callbacks"), *weights, frozenset(_kept(model)))
+                self._fit = replace(self._fit, remade=self._times_remade(model))
                 self._fit = replace(self._fit, schedule=dict(_schedule(model, given)))
             try:
                 return original(model, *args, **named)
@@ -158,6 +184,8 @@ class Setup:
             numbers.update((f"setup/sees_next/{name}", 1.0) for name in see_later)
         numbers.update((f"setup/monitor/{name}", sign) for name, sign in self._fit.monitors())
         numbers.update(self._fit.schedule)
+        if self._fit.remade >= LEAST_REMADE:
+            numbers[f"setup/remade/{model.name}"] = float(self._fit.remade)
         if self._fit.is_weighted:
             numbers.update((f"setup/weighted/{name}", 1.0) for name in {"loss": 0, **calls})
         call = calls.get("loss") if len(calls) == 1 else None
@@ -559,6 +587,14 @@ def _schedule(model: Any, given: Mapping[str, Any]) -> Iterator[tuple[str, float
             yield f"setup/schedule_total/{name}", float(total)
             yield f"setup/schedule_left/{name}", rates[_LOOKS.index(share)] / peak
             return
+
+
+def _has_state(optimizer: Any) -> bool:
+    """Return whether an optimizer keeps anything from one step to the next."""
+    schedule: Any = getattr(optimizer, "_learning_rate", None)
+    is_scheduled = isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule)
+    is_plain = type(optimizer) is keras.optimizers.SGD and not optimizer.momentum
+    return optimizer is not None and (is_scheduled or not is_plain)
 
 
 def _steps_of(given: Mapping[str, Any]) -> int:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
 
 import keras
+import numpy as np
 
 from ...capture.budget import KEPT, Budget
 from ...capture.guard import give_up, guarded
@@ -30,7 +31,7 @@ from ..observations import (
     TensorRef,
 )
 from ..patching import PatchSet
-from ..script import returns_of_script
+from ..script import is_of_shape_in_script, returns_of_script
 from .backend import (
     RETURNED,
     Array,
@@ -377,6 +378,9 @@ class BatchTracker:
             together = None if batch is None or not batch.ndim else len(batch)
         compared = self._compared_targets(step) if step.wants("dependence") else {}
         evidence.targets(step, facts.calls, facts.batches, together, self._value, compared)
+        if self._mode is Mode.TRAIN and step.wants(SETUP):
+            same = {f"setup/same_noise/{name}": 1.0 for name in facts.same_noise}
+            evidence.numbers(step, SETUP, same)
         if self._mode is Mode.TRAIN and self._is_plain:
             self.owner.setup.observe(step, self._model, self._names, facts, self._value, evidence)
 
@@ -540,6 +544,17 @@ class BatchTracker:
         if self._step_trace is not None and not self._step_trace.facts.calls:
             label, prediction = given
             self._note_given("loss", loss_call(function, label, prediction, keywords))
+
+    @timed
+    @guarded
+    def drawn(self, layer: Any, seed: Any, value: Any) -> None:
+        # By a number the same is drawn each time; for weights, as of random features, on purpose.
+        is_number = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
+        name = self._names.of_layer(layer)
+        if self._step_trace is None or self._kind != "train" or not is_number or name is None:
+            return
+        if is_of_shape_in_script(tuple(getattr(value, "shape", ()))):
+            self._step_trace.facts.same_noise.add(name)
 
     @timed
     @guarded

@@ -216,6 +216,9 @@ class Tapes:
                 (_scope_key(), loss_call(function, given[0], given[1], keywords), value)
             )
 
+    def drawn(self, layer: Any, seed: Any, value: Any) -> None:
+        """Something random was drawn, of which nothing is said here."""
+
     def lost(self, given: Mapping[str, Any], loss: Any) -> None:
         """A model of Keras computed its loss, which the tape will report."""
 

@@ -164,6 +164,9 @@ class SmdebugKerasHook(Base):
     ) -> None:
         """A function of ``keras.losses`` was called."""
 
+    def drawn(self, layer: Any, seed: Any, value: Any) -> None:
+        """Something random was drawn, which is not saved."""
+
     def lost(self, given: Mapping[str, Any], loss: Any) -> None:
         """A loss was computed, which Keras will put among its logs."""
 
