@@ -455,6 +455,38 @@ class TestInputScale:
 
         assert ["far off as guessing" in one.message for one in found] == [True] * expected
 
+    @pytest.mark.parametrize(
+        ("given", "scaled", "hidden", "expected"),
+        [
+            ((0.0, 1.0), (0.0, 1 / 255), 0.004, ["scaled_twice batch"]),
+            ((0.0, 1.0), (-1.0, -1 + 1 / 127.5), 0.05, ["scaled_twice batch"]),
+            ((-0.8, 1.0), (-0.8 / 255, 1 / 255), 0.004, ["scaled_twice batch"]),
+            ((0.0, 1 / 255), (0.0, 1 / 255), 0.004, ["scaled_twice batch"]),
+            ((0.0, 1.0), (0.0, 1 / 255), 3.0, []),
+            ((0.0, 255.0), (0.0, 1.0), 1.5, []),
+            ((0.0, 1.0), (0.0, 0.02), 0.05, []),
+            ((0.0, 0.0042), (0.0, 0.0042), 0.004, []),
+            ((-1 / 255, 1 / 255), (0.0, 1 / 255), 0.004, []),
+        ],
+        ids=[
+            *("by a layer", "to -1 and 1", "both signs", "before", "normalized after that"),
+            *("once", "by another number", "small", "small, both signs"),
+        ],
+    )
+    def test_pictures_that_are_divided_twice_are_next_to_nothing(
+        self, given, scaled, hidden, expected
+    ):
+        """As ``convert_image_dtype`` does, and a ``Rescaling`` of the model."""
+        batch, after = (np.linspace(*ends, 32).reshape(2, 4, 4, 1) for ends in (given, scaled))
+        step = step_of(
+            {
+                "batches": {"batch": batch},
+                "outputs": {"output/rescaling": after, "output/conv": [0.0, hidden]},
+            }
+        )
+
+        assert expected == [one.condition for one in judged("input_scale", [step])[0]]
+
 
 class TestRepeatedData:
     def _found(self, counts):

@@ -59,6 +59,7 @@ TITLES: Mapping[str, str] = {
     "input_drift:evaluated": "evaluated inputs are not prepared as in training",
     "input_drift:outlier": "inputs of one batch are far too large",
     "input_scale": "inputs are not scaled",
+    "input_scale:scaled_twice": "inputs are scaled twice",
     "io_bottleneck": "input/output holds up the GPU",
     "label_leak": "inputs give the labels away",
     "label_leak:alone": "one column gives the label away",

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ConfigError
 from ..judge.declaration import parameter, within
 from ..judge.rule import EvidenceView, Findings, Rule, Selection, few_steps
-from ..judge.step_view import StepNumber, StepView, TensorView
+from ..judge.step_view import StepNumber, StepView, TensorGroup, TensorView
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
 from ..model.steps import Mode
@@ -228,8 +228,16 @@ def divergence(of: tuple[float, float], given: tuple[float, float]) -> float:
     return math.log(spread / std) + ((std**2 + (mean - other) ** 2) / spread**2 - 1) / 2
 
 
+#: By what bytes of pictures are divided, and within which fraction it is that.
+_DIVISORS, _SAME_DIVISOR = (127.5, 128.0, 255.0, 256.0), 1e-3
+#: What goes from 0 to 1, or from -1 to 1, has at least such a range; and at the first step no layer
+#: of a model that is given next to nothing has outputs of more than the other: what is there is of
+#: the biases, and what is normalized has more.
+_SCALED, _NOTHING = 0.3, 1.5
+
+
 class InputScale(Rule):
-    """Inputs so large that a new model cannot begin to learn from them.
+    """Inputs so large, or so small, that a new model cannot begin to learn from them.
 
     Judged at the first TRAIN step: an input of a floating dtype whose root mean square is above
     ``size``, while the outputs are far beyond what the loss is made for, or activations between
@@ -241,6 +249,10 @@ class InputScale(Rule):
     ``log(classes)``, as where a sigmoid is at its ends and wrong; for squares and magnitudes it is
     the root mean square of the targets.
     A model that normalizes what it is given is not affected, and is not reported.
+
+    ``scaled_twice``: pictures whose bytes were divided by 255 are divided once more, by a layer of
+    the model or before it, and no output of the model has a range above 1.5, as what normalizes
+    them has.
     """
 
     name = "input_scale"
@@ -267,6 +279,7 @@ class InputScale(Rule):
                 continue
             self._workers.add(worker)
             self._evaluated = True
+            yield from self._evaluate_twice(step, group)
             sizes = group.quantity("rms")
             if not (sizes > self.size).any():
                 continue
@@ -286,6 +299,41 @@ class InputScale(Rule):
                 yield self._finding(step, output, names[worst], size, text)
                 break
 
+    def _evaluate_twice(self, step: StepView, group: TensorGroup) -> Findings:
+        """Judge pictures that are divided by 255 and once more, as no layer makes good for that."""
+        worker = group.record.worker
+        outputs = list(step.tensors("outputs", worker=worker))
+        if not outputs or any(_range_of(one) > _NOTHING for one in outputs):
+            return
+        for given in group:
+            if len(given.info.shape) < 3:
+                continue
+            size = given.info.shape
+            layers = [one for one in outputs if one.info.shape == size and _divides(given, one)]
+            within = given.statistics.min >= 0
+            if layers:
+                least = _range_of(layers[0])
+                what = f"{layers[0].name.removeprefix('output/')} divides them once more"
+            elif within and math.isclose(given.statistics.max * 255, 1, rel_tol=_SAME_DIVISOR):
+                least, what = given.statistics.max, "they were divided by 255 twice"
+            else:
+                continue
+            effect = max(outputs, key=_range_of)
+            yield self.finding(
+                step,
+                given,
+                f"{given.name} holds values from {number(given.statistics.min)} to"
+                f" {number(given.statistics.max)}, and {what}: the first trained layer is given"
+                f" values that differ by at most {number(least)}, and no output of the model"
+                f" differs by more than {number(_range_of(effect))} at step {step.train_step}",
+                value=least,
+                threshold=_NOTHING,
+                condition=f"scaled_twice {given.name}",
+                remedy="scale once: take Rescaling(1/255) out of the model, or the division out of"
+                " what prepares the data; tf.image.convert_image_dtype and ToTensor() divide, too",
+                evidence={"seen_at": effect.name},
+            )
+
     def _finding(
         self, step: StepView, effect: TensorView, name: str, size: float, text: str
     ) -> Finding:
@@ -302,6 +350,19 @@ class InputScale(Rule):
             " or begin with a normalization layer",
             evidence={"seen_at": effect.name},
         )
+
+
+def _range_of(tensor: TensorView) -> float:
+    found = tensor.statistics
+    return float(found.max - found.min)
+
+
+def _divides(given: TensorView, output: TensorView) -> bool:
+    """Return whether a layer returns what it is given, divided as bytes of pictures are."""
+    before, after = _range_of(given), _range_of(output)
+    is_scaled = before >= _SCALED and max(abs(given.statistics.min), given.statistics.max) <= 1.01
+    divides = any(math.isclose(after * by, before, rel_tol=_SAME_DIVISOR) for by in _DIVISORS)
+    return is_scaled and divides
 
 
 def _cut_off(step: StepView, worker: str) -> Iterator[TensorView]:
