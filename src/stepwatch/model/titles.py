@@ -202,7 +202,7 @@ TITLES: Mapping[str, str] = {
     "setup:one_unit": "softmax is taken over one unit",
     "setup:other_ids": "embedding is looked up by ids of another",
     "setup:other_range": "ids are drawn from the range of another embedding",
-    "setup:over_samples": "softmax over the batch",
+    "setup:over_samples": "normalized over the samples of a batch",
     "setup:padding_only": "attention mask is inverted",
     "setup:pads_tokens": "the id of padding is that of a token",
     "setup:posterior": "the code says nothing of a sample",

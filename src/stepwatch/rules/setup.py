@@ -99,8 +99,8 @@ _LAYERS = {
     "over_samples": (
         "taken over dimension 0, the samples of the batch: what is predicted for one depends on"
         " the others",
-        "give it dim=-1, or the dimension of the classes or positions; without a dim, softmax"
-        " takes dimension 0 of three",
+        "give it dim=-1 (axis=-1 in Keras), or the dimension of the classes, features or"
+        " positions; without a dim, softmax of PyTorch takes dimension 0 of three",
     ),
     "padding_only": (
         "attention sees only padding: the mask keeps the pad tokens and hides the others",
@@ -199,15 +199,15 @@ class Setup(Rule):
 
     ``repeated``: one layer stands at several places of a container, as by ``[layer] * 4``, so that
     there is only one of it. ``linear``: no activation stands between two layers. ``over_samples``:
-    a softmax is taken over the batch. ``padding_only``: attention is given a mask that leaves
-    padding and hides all else. ``pads_tokens``: the id of padding is that of a token as well.
-    ``one_unit``: a softmax of Keras is taken over one unit. ``torn_edges``, ``torn_pairs``: edges
-    of a graph are a list of pairs that was reshaped and not transposed. ``no_offset``: edges of
-    several graphs are put into a batch as if each were alone. ``across``: a recurrent layer reads
-    text across the samples. ``sees_next``: a Keras model of next tokens has layers that look ahead.
-    ``momentum``: batch normalization takes nothing, or nearly all, of each batch into its running
-    statistics, or so little that they are not there when training ends. ``class_weights``: the
-    weights of classes rise with how often they occur. ``second_derivative``: derivatives of
+    a softmax, or a norm, is taken over the batch. ``padding_only``: attention is given a mask that
+    leaves padding and hides all else. ``pads_tokens``: the id of padding is that of a token as
+    well. ``one_unit``: a softmax of Keras is taken over one unit. ``torn_edges``, ``torn_pairs``:
+    edges of a graph are a list of pairs that was reshaped and not transposed. ``no_offset``: edges
+    of several graphs are put into a batch as if each were alone. ``across``: a recurrent layer
+    reads text across the samples. ``sees_next``: a Keras model of next tokens has layers that look
+    ahead. ``momentum``: batch normalization takes nothing, or nearly all, of each batch into its
+    running statistics, or so little that they are not there when training ends. ``class_weights``:
+    the weights of classes rise with how often they occur. ``second_derivative``: derivatives of
     derivatives are zero, as activations have corners and no curve. ``uncalled``: a layer of a Keras
     model is never called. ``monitor``: a callback is told that less is better of what ought to
     rise, or the other way round. ``schedule``: one of Keras is over long before the steps that

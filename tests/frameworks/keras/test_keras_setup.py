@@ -429,6 +429,46 @@ def test_a_softmax_over_one_unit_is_named(last, told, tmp_path):
     assert told == [one for one in found if one == "one_unit"]
 
 
+@pytest.mark.parametrize(
+    ("normalize", "told"),
+    [
+        (lambda: keras.layers.UnitNormalization(axis=0), ["over_samples"]),
+        (lambda: keras.layers.UnitNormalization(axis=(0, 1)), ["over_samples"]),
+        (lambda: keras.layers.UnitNormalization(axis=-2), ["over_samples"]),
+        (lambda: keras.layers.Softmax(axis=0), ["over_samples"]),
+        (lambda: lambda x: keras.ops.normalize(x, axis=0), ["over_samples"]),
+        (keras.layers.UnitNormalization, []),
+        (lambda: lambda x: keras.ops.normalize(x, axis=-1), []),
+        (lambda: UnitWeights(), []),
+    ],
+    ids=["norm", "both", "from the end", "softmax", "function", "features", "ops", "weights"],
+)
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_what_is_normalized_over_the_samples_is_named(normalize, is_nested, told, tmp_path):
+    """Not weights of a layer, whose first axis is that of its inputs."""
+    x, y = _data("several")
+    given = keras.Input((6,))
+    tower = keras.Model(given, normalize()(keras.layers.Dense(4, "tanh")(given)))
+    first = keras.Input((6,))
+    model = keras.Model(first, keras.layers.Dense(4)(tower(first))) if is_nested else tower
+    model.compile("adam", "mse")
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        model.fit(x, y, batch_size=32, epochs=3, verbose=0)
+
+    assert told == [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
+
+
+class UnitWeights(keras.layers.Layer):
+    """Multiplies by weights that have unit norm, each column."""
+
+    def build(self, shape):
+        self.norm = keras.layers.UnitNormalization(axis=0)
+        self.matrix = self.add_weight(shape=(shape[-1], 4))
+
+    def call(self, inputs):
+        return inputs @ self.norm(self.matrix.value)
+
+
 @pytest.mark.parametrize(("apart", "told"), [(True, ["flipped"]), (False, [])])
 def test_masks_that_are_flipped_apart_from_their_pictures_are_found(apart, told, tmp_path):
     rng = np.random.default_rng(0)

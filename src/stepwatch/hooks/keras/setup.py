@@ -172,6 +172,7 @@ class Setup:
         numbers = lookups.found() | dict(_momentum(model, names, self._fit.kept))
         numbers.update((f"setup/uncalled/{name}", 1.0) for name in _uncalled(model, names))
         numbers.update((f"setup/one_unit/{name}", 1.0) for name in _of_one_unit(model, names))
+        numbers.update((f"setup/over_samples/{name}", 1.0) for name in _over_samples(model, names))
         numbers.update(_unseparated(model, names))
         if len(facts.batches) == 1:
             numbers.update(_padded_last(model, names, value_of(facts.batches[0])))
@@ -316,6 +317,33 @@ def _of_one_unit(model: Any, names: ModelNames) -> Iterator[str]:
             name = names.of_layer(layer)
             if name is not None:
                 yield name
+
+
+# What is divided by its norm, or by its sum of exponentials; layers, and operations of a graph.
+_NORMALIZING = (keras.layers.UnitNormalization, keras.layers.Softmax)
+_NORMALIZING_OPERATIONS = ("Normalize", "Softmax", "LogSoftmax")
+
+
+def _over_samples(model: Any, names: ModelNames) -> Iterator[str]:
+    """Yield the layers and operations of graphs that normalize over the samples of a batch.
+
+    A graph leaves open how many samples there are, so that what has another first axis is let be.
+    """
+    parts = [*model._flatten_layers()]
+    operations = [
+        one
+        for part in parts
+        for one in getattr(getattr(part, "_functional", None) or part, "operations", ())
+        if type(one).__name__ in _NORMALIZING_OPERATIONS and _is_of_keras(one)
+    ]
+    of_layers = (one for one in parts if isinstance(one, _NORMALIZING))
+    for one in dict.fromkeys((*of_layers, *operations)):
+        axis = getattr(one, "axis", -1)
+        axes = axis if isinstance(axis, (tuple, list)) else [axis]
+        given = [tensor for node in one._inbound_nodes for tensor in node.input_tensors]
+        is_batch = any(len(tensor.shape) > 1 and tensor.shape[0] is None for tensor in given)
+        if is_batch and any(at in (0, -len(given[0].shape)) for at in axes):
+            yield names.of_layer(one) or one.name
 
 
 def _unseparated(model: Any, names: ModelNames) -> Iterator[tuple[str, float]]:
