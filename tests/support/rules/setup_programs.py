@@ -321,7 +321,7 @@ def attends(dim, *, first=True):
     _train(Lookup(dim, first), steps=40)
 
 
-def contrasts(scale, *, is_learned=False, normalized=True):
+def contrasts(scale, *, is_learned=False, normalized=True, dim=-1):
     """Two views of each sample, of which each is to be told from the others of the batch."""
     torch.manual_seed(0)
     towers = nn.ModuleList([nn.Linear(8, 16), nn.Linear(8, 16)])
@@ -332,7 +332,7 @@ def contrasts(scale, *, is_learned=False, normalized=True):
         x = torch.randn(32, 8)
         first, second = (tower(x) for tower in towers)
         if normalized:
-            first, second = F.normalize(first, dim=-1), F.normalize(second, dim=-1)
+            first, second = F.normalize(first, dim=dim), F.normalize(second, dim=dim)
         logits, target = first @ second.t() * factor, torch.arange(32)
         optimizer.zero_grad()
         (0.5 * (F.cross_entropy(logits, target) + F.cross_entropy(logits.t(), target))).backward()
@@ -352,6 +352,33 @@ class Variational(nn.Module):
         mean, spread = self.fc_mu(hidden), self.fc_logvar(hidden)
         drawn = mean + (0.5 * spread).exp() * torch.randn_like(mean)
         return self.decoder(drawn), mean, spread
+
+
+def decorrelates():
+    """Two views of each sample, of which each feature is to be alike and no other."""
+    torch.manual_seed(0)
+    tower = nn.Linear(8, 16)
+    optimizer = torch.optim.Adam(tower.parameters(), lr=1e-3)
+    for _ in range(40):
+        x = torch.randn(32, 8)
+        first, second = (tower(x + 0.1 * torch.randn(32, 8)) for _ in range(2))
+        first, second = (F.normalize(one - one.mean(0), dim=0) for one in (first, second))
+        optimizer.zero_grad()
+        (first.t() @ second - torch.eye(16)).square().sum().backward()
+        optimizer.step()
+
+
+def projects():
+    """Directions that come from all samples together, as those of a decomposition do."""
+    torch.manual_seed(0)
+    x = torch.linalg.svd(torch.randn(32, 8), full_matrices=False)[0]
+    matrix = nn.Parameter(torch.randn(8, 4))
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 1))
+    optimizer = torch.optim.Adam([matrix, *model.parameters()], lr=1e-3)
+    for _ in range(40):
+        optimizer.zero_grad()
+        model(x @ F.normalize(matrix, dim=0)).square().mean().backward()
+        optimizer.step()
 
 
 def encodes(reduction, *, target=lambda x: x):
@@ -807,6 +834,11 @@ CASES = {
     "cosines over the temperature": Case(partial(contrasts, 1 / 0.07)),
     "cosines": Case(partial(contrasts, 1.0)),
     "cosines times a learned scale": Case(partial(contrasts, 0.07, is_learned=True)),
+    "vectors of the batch in place of their own": Case(
+        partial(contrasts, 1.0, dim=0), "over_samples"
+    ),
+    "features of a batch": Case(decorrelates),
+    "directions of all samples": Case(projects),
     "products of any length": Case(partial(contrasts, 0.07, normalized=False)),
     "a code that says nothing": Case(partial(encodes, "mean"), "posterior"),
     "a code that says something": Case(partial(encodes, "sum")),

@@ -179,6 +179,33 @@ def softmaxes_over_first(loss: torch.Tensor, size: int, names: Mapping[int, str]
             yield _title(node, consumers, names, consumers[node])
 
 
+def norms_over_first(loss: torch.Tensor, size: int) -> Iterator[str]:
+    """Yield the products of what was divided by its norm over the first dimension, the samples.
+
+    By their numbers: each column of the first matrix has length 1, and its rows do not. Whoever
+    compares features over a batch multiplies by it the other way round, as in ``z1.t() @ z2``.
+
+    Args:
+        loss: Of which no gradients were computed yet.
+        size: The number of samples of the batch.
+    """
+    for node in () if loss.grad_fn is None else _forward_order(loss.grad_fn):
+        producer = node.next_functions[0][0] if operation(node) == "mm" else None
+        first = saved_as_is(node, "self") if producer is not None else None
+        if first is None or len(first) != size or first.shape[1] in (0, 1, size):
+            continue
+        if first.numel() > _MOST_COSINES or _parameter_of(producer) is not None:
+            continue
+        columns, rows = (first.detach().float().norm(dim=dim) for dim in (0, 1))
+        if _are_ones(columns) and not _are_ones(rows):
+            yield "norm"
+            return
+
+
+def _are_ones(norms: torch.Tensor) -> bool:
+    return bool(((norms - 1).abs() <= _UNIT).all())
+
+
 def last_operation(value: torch.Tensor) -> str:
     """Return which operation gave a tensor its range: a sigmoid, softmax, softplus, relu or exp.
 

@@ -39,6 +39,7 @@ from ..autograd import (
     Product,
     accumulations,
     cosine_logits,
+    norms_over_first,
     products,
     softmaxes_over_first,
     takes_last_only,
@@ -288,6 +289,8 @@ class Setup:
             self._in_graphs.update((f"setup/over_samples/{one}", 1.0) for one in found)
         with isolated_compute(roots.device.type):
             cosines = list(cosine_logits(roots))
+            norms = list(norms_over_first(roots, self._num_samples)) if self._num_samples else []
+        self._in_graphs.update((f"setup/over_samples/{one}", 1.0) for one in norms)
         for logits in cosines:
             if (share := least_share(*logits)) >= _MOST_SHARE:
                 name = f"setup/temperature/{logits.num_classes}>{number(logits.scale)}"
