@@ -212,6 +212,7 @@ TITLES: Mapping[str, str] = {
     "setup:rescaled": "a scaler is fitted again to what is evaluated",
     "setup:remade": "optimizer is made anew in each epoch",
     "setup:repeated": "one layer stands at several places",
+    "setup:reseeded": "random numbers are the same at every step",
     "setup:risk_set": "risk sets are of those already gone",
     "setup:same_key": "the same random key at every step",
     "setup:same_noise": "the same noise at every step",

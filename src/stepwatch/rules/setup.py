@@ -124,6 +124,13 @@ _LAYERS = {
         "make self.seed_generator = keras.random.SeedGenerator(seed) once, as in __init__, and pass"
         " seed=self.seed_generator, which draws something else each time",
     ),
+    "reseeded": (
+        "the random generator is seeded anew with the same number in each step: dropout, noise and"
+        " all else that is drawn is the very same at each step, and the model learns with one"
+        " pattern",
+        "call torch.manual_seed() once, before the loop; in it take a torch.Generator of its own"
+        " for what is to be the same",
+    ),
     "across": (
         "tokens follow one another along the axis that the layer takes for the samples, and not"
         " along that of time: what it reads lies far apart in the text, or samples come first",
@@ -165,7 +172,7 @@ _LAYERS = {
 }
 
 #: Of what these are said of several steps were looked at before.
-_LOOKED_AT_BEFORE = ("turned", "no_offset")
+_LOOKED_AT_BEFORE = ("turned", "no_offset", "reseeded")
 
 #: What was taken in place of something else, by both names.
 _CONFUSED = {
@@ -213,24 +220,25 @@ class Setup(Rule):
     rise, or the other way round. ``schedule``: one of Keras is over long before the steps that
     ``fit`` is asked for. ``same_key``, ``same_state``: a function of JAX is given the same random
     key, or state of an optimizer, at each step. ``remade``: in each epoch the optimizer of JAX or
-    Keras is made anew, for weights that are trained on. ``same_noise``: a layer of Keras draws the
-    same at each step. ``metric``: a metric counts what its labels are not. ``unsplit``: no tree of
-    boosting has a split. ``uphill``: gradients of an objective that a script brings along have the
-    wrong sign. ``early_stopping``: the metric that ends boosting early gets worse from the first
-    round on by what it is told, and better by its name, or while training makes it so.
-    ``few_rounds``: boosting ends while it still improves as it did, and its learning rate times its
-    rounds are too little. ``few_leaves``: its leaves must hold so many rows that a tree has room
-    for next to none. ``uncensored``: of times of events (survival) each is that of one that was
-    seen. ``ungrouped``: rows that are ranked were shuffled apart from the groups that they belong
-    to. ``risk_set``: a likelihood of survival compares with those who are gone already.
-    ``other_range``: ids of an embedding are drawn from the range of another one. ``other_ids``: an
-    embedding is looked up by the ids of another one. ``turned``: a loss of triplets or pairs pulls
-    together what is unlike, and pushes apart what is alike. ``not_cumulative``: a diffusion model
-    is given noise by what one step keeps, and not by the product of all until then.
-    ``constrained``: monotone constraints go against the data. ``posterior``: the code of a
-    variational autoencoder says nothing of a sample. ``temperature``: logits are cosines times so
-    small a number that cross-entropy stays near that of a guess. ``recoded``: categories have other
-    numbers in training than in the data that are evaluated, as the script numbered them once more.
+    Keras is made anew, for weights that are trained on. ``reseeded``: each step of PyTorch draws
+    the same. ``same_noise``: a layer of Keras draws the same at each step. ``metric``: a metric
+    counts what its labels are not. ``unsplit``: no tree of boosting has a split. ``uphill``:
+    gradients of an objective that a script brings along have the wrong sign. ``early_stopping``:
+    the metric that ends boosting early gets worse from the first round on by what it is told, and
+    better by its name, or while training makes it so. ``few_rounds``: boosting ends while it still
+    improves as it did, and its learning rate times its rounds are too little. ``few_leaves``: its
+    leaves must hold so many rows that a tree has room for next to none. ``uncensored``: of times of
+    events (survival) each is that of one that was seen. ``ungrouped``: rows that are ranked were
+    shuffled apart from the groups that they belong to. ``risk_set``: a likelihood of survival
+    compares with those who are gone already. ``other_range``: ids of an embedding are drawn from
+    the range of another one. ``other_ids``: an embedding is looked up by the ids of another one.
+    ``turned``: a loss of triplets or pairs pulls together what is unlike, and pushes apart what is
+    alike. ``not_cumulative``: a diffusion model is given noise by what one step keeps, and not by
+    the product of all until then. ``constrained``: monotone constraints go against the data.
+    ``posterior``: the code of a variational autoencoder says nothing of a sample. ``temperature``:
+    logits are cosines times so small a number that cross-entropy stays near that of a guess.
+    ``recoded``: categories have other numbers in training than in the data that are evaluated, as
+    the script numbered them once more.
     ``rescaled``: a scaler is fitted to the data that are trained on, and again to those that are
     evaluated. ``readapted``: a model of Keras is evaluated on the ids of a vocabulary that was
     adapted anew. ``part_of_data``: a trainer takes the same few batches in each epoch, as its

@@ -368,6 +368,27 @@ def decorrelates():
         optimizer.step()
 
 
+def drops(way):
+    """A classifier with dropout, or without, that is seeded somewhere."""
+    torch.manual_seed(0)
+    dropout = nn.Dropout(0.5 if way != "nothing drawn" else 0.0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), dropout, nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    data = torch.randn(40, 32, 8, generator=torch.Generator().manual_seed(1))
+    for number, x in enumerate(data):
+        if way in ("each step", "nothing drawn") or (way == "each epoch" and number % 2 == 0):
+            torch.manual_seed(42)
+        elif way == "another":
+            torch.manual_seed(number)
+        elif way == "evaluation":
+            with torch.random.fork_rng(), torch.no_grad():
+                torch.manual_seed(42)
+                model(data[0])
+        optimizer.zero_grad()
+        (model(x)[:, 0] - x[:, 0]).square().mean().backward()
+        optimizer.step()
+
+
 def projects():
     """Directions that come from all samples together, as those of a decomposition do."""
     torch.manual_seed(0)
@@ -838,6 +859,11 @@ CASES = {
         partial(contrasts, 1.0, dim=0), "over_samples"
     ),
     "features of a batch": Case(decorrelates),
+    "one seed in each step": Case(partial(drops, "each step"), "reseeded"),
+    **{
+        f"seeds: {way}": Case(partial(drops, way))
+        for way in ("once", "each epoch", "another", "evaluation", "nothing drawn")
+    },
     "directions of all samples": Case(projects),
     "products of any length": Case(partial(contrasts, 0.07, normalized=False)),
     "a code that says nothing": Case(partial(encodes, "mean"), "posterior"),

@@ -48,6 +48,7 @@ from ..internals import BatchNorm, isolated_compute
 from ..models import Names, uncompiled, unwrap
 from ..observe import Observer
 from ..tensors import tensors_in, to_numpy
+from .draws import RepeatedDraws
 from .variables import are_flags, columns, pairs
 
 COLLECTION = "setup"
@@ -240,6 +241,8 @@ class Setup:
         # How many edges were looked at that layers of graphs are given.
         self._num_graphs_given = 0
         self._batches = GraphBatches()
+        # Whether each step draws the same, and the model that it draws for.
+        self._draws, self._model_name = RepeatedDraws(), ""
         # What recurrent layers returned since gradients were computed, and of how many in all.
         self._sequences: list[_Sequence] = []
         self._num_sequences = 0
@@ -247,7 +250,11 @@ class Setup:
 
     def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:
         """A model begins to run."""
-        if step.mode is not Mode.TRAIN or not step.wants(COLLECTION):
+        if step.mode is not Mode.TRAIN:
+            return
+        self._draws.begin()
+        self._model_name = type(unwrap(model)).__name__
+        if not step.wants(COLLECTION):
             return
         rows = {len(one) if one.dim() else 0 for _, one in tensors_in(inputs)}
         self._num_samples = rows.pop() if len(rows) == 1 else 0
@@ -276,6 +283,8 @@ class Setup:
         Of the first losses after a model got a name; models keep the way they are called.
         """
         self._look_at_ends(roots)
+        if step.mode is Mode.TRAIN:
+            self._draws.before_backward()
         version, num_looked = self._graphs
         if version != self._names.version:
             version, num_looked, self._in_graphs = self._names.version, 0, {}
@@ -450,6 +459,8 @@ class Setup:
         self._embedded.clear()
         self._batches.forget()
         self._sequences = []
+        if self._draws.are_known:
+            numbers[f"setup/reseeded/{self._model_name}"] = 1.0
         if layer := self._batches.found:
             numbers[f"setup/no_offset/{layer}"] = 1.0
         if numbers and step.wants(COLLECTION):
