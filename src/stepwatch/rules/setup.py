@@ -119,10 +119,12 @@ _LAYERS = {
         " positions, a softmax over their axis, as by Softmax(axis=1)",
     ),
     "same_noise": (
-        "what is drawn for a batch has a number for its seed, by which keras.random draws the very"
-        " same at each step: the model learns with one pattern of noise, and not with noise",
-        "make self.seed_generator = keras.random.SeedGenerator(seed) once, as in __init__, and pass"
-        " seed=self.seed_generator, which draws something else each time",
+        "what is drawn for a batch, as noise or dropout, is the very same at each step, by a seed"
+        " or a random key that never changes: the model learns with one pattern, and not with"
+        " noise",
+        "in Keras make self.seed_generator = keras.random.SeedGenerator(seed) once, as in"
+        " __init__, and pass seed=self.seed_generator, which draws something else each time; in"
+        " JAX give the function that trains a key for each step, jax.random.fold_in(key, step)",
     ),
     "reseeded": (
         "the random generator is seeded anew with the same number in each step: dropout, noise and"
@@ -221,24 +223,24 @@ class Setup(Rule):
     ``fit`` is asked for. ``same_key``, ``same_state``: a function of JAX is given the same random
     key, or state of an optimizer, at each step. ``remade``: in each epoch the optimizer of JAX or
     Keras is made anew, for weights that are trained on. ``reseeded``: each step of PyTorch draws
-    the same. ``same_noise``: a layer of Keras draws the same at each step. ``metric``: a metric
-    counts what its labels are not. ``unsplit``: no tree of boosting has a split. ``uphill``:
-    gradients of an objective that a script brings along have the wrong sign. ``early_stopping``:
-    the metric that ends boosting early gets worse from the first round on by what it is told, and
-    better by its name, or while training makes it so. ``few_rounds``: boosting ends while it still
-    improves as it did, and its learning rate times its rounds are too little. ``few_leaves``: its
-    leaves must hold so many rows that a tree has room for next to none. ``uncensored``: of times of
-    events (survival) each is that of one that was seen. ``ungrouped``: rows that are ranked were
-    shuffled apart from the groups that they belong to. ``risk_set``: a likelihood of survival
-    compares with those who are gone already. ``other_range``: ids of an embedding are drawn from
-    the range of another one. ``other_ids``: an embedding is looked up by the ids of another one.
-    ``turned``: a loss of triplets or pairs pulls together what is unlike, and pushes apart what is
-    alike. ``not_cumulative``: a diffusion model is given noise by what one step keeps, and not by
-    the product of all until then. ``constrained``: monotone constraints go against the data.
-    ``posterior``: the code of a variational autoencoder says nothing of a sample. ``temperature``:
-    logits are cosines times so small a number that cross-entropy stays near that of a guess.
-    ``recoded``: categories have other numbers in training than in the data that are evaluated, as
-    the script numbered them once more.
+    the same. ``same_noise``: a layer of Keras, or a function of JAX, draws the same at each step.
+    ``metric``: a metric counts what its labels are not. ``unsplit``: no tree of boosting has a
+    split. ``uphill``: gradients of an objective that a script brings along have the wrong sign.
+    ``early_stopping``: the metric that ends boosting early gets worse from the first round on by
+    what it is told, and better by its name, or while training makes it so. ``few_rounds``: boosting
+    ends while it still improves as it did, and its learning rate times its rounds are too little.
+    ``few_leaves``: its leaves must hold so many rows that a tree has room for next to none.
+    ``uncensored``: of times of events (survival) each is that of one that was seen. ``ungrouped``:
+    rows that are ranked were shuffled apart from the groups that they belong to. ``risk_set``: a
+    likelihood of survival compares with those who are gone already. ``other_range``: ids of an
+    embedding are drawn from the range of another one. ``other_ids``: an embedding is looked up by
+    the ids of another one. ``turned``: a loss of triplets or pairs pulls together what is unlike,
+    and pushes apart what is alike. ``not_cumulative``: a diffusion model is given noise by what one
+    step keeps, and not by the product of all until then. ``constrained``: monotone constraints go
+    against the data. ``posterior``: the code of a variational autoencoder says nothing of a sample.
+    ``temperature``: logits are cosines times so small a number that cross-entropy stays near that
+    of a guess. ``recoded``: categories have other numbers in training than in the data that are
+    evaluated, as the script numbered them once more.
     ``rescaled``: a scaler is fitted to the data that are trained on, and again to those that are
     evaluated. ``readapted``: a model of Keras is evaluated on the ids of a vocabulary that was
     adapted anew. ``part_of_data``: a trainer takes the same few batches in each epoch, as its

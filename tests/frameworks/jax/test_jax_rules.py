@@ -134,6 +134,77 @@ def test_a_random_key_that_is_used_again_is_found(way, typed, tmp_path):
     assert expected == [one.condition for one in live.findings]
 
 
+class Dropped(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(1)(nn.Dropout(0.5, deterministic=False)(nn.relu(nn.Dense(8)(x))))
+
+
+@pytest.mark.parametrize(
+    ("way", "found"),
+    [
+        ("noise", ["same_noise"]),
+        ("closed over", ["same_noise"]),
+        ("dropout", ["same_noise"]),
+        ("dropout by a key", []),
+        ("folded", []),
+        ("in a loop", []),
+        ("features", []),
+        ("phases", []),
+        ("mask of weights", []),
+    ],
+)
+def test_a_function_that_draws_by_a_key_of_its_own_is_found(way, found, tmp_path):
+    """Where it draws for the samples; not where a loop goes on from a key, or weights are fixed."""
+    x = np.random.default_rng(0).normal(size=(32, 6)).astype("float32")
+    live = LiveWatch(["setup"])
+    outside = jax.random.key(3)
+    model = Dropped()
+
+    def noisy(params, x, key):
+        own = jax.random.PRNGKey(3)
+        if way.startswith("dropout"):
+            return model.apply(params, x, rngs={"dropout": own if way == "dropout" else key})
+        if way == "noise":
+            x = x + 0.1 * jax.random.normal(own, x.shape)
+        elif way == "closed over":
+            x = jnp.where(jax.random.bernoulli(outside, 0.5, x.shape), x, 0.0)
+        elif way == "folded":
+            x = x + jax.random.normal(jax.random.fold_in(outside, key[0]), x.shape)
+        elif way == "in a loop":
+
+            def turn(carry, _):
+                x, key = carry
+                key, drawn = jax.random.split(key)
+                return (x + 0.1 * jax.random.normal(drawn, x.shape), key), None
+
+            x = jax.lax.scan(turn, (x, outside), None, 3)[0][0]
+        elif way == "features":
+            x = jnp.cos(x @ jax.random.normal(own, (6, 6)))
+        elif way == "phases":
+            x = jnp.cos(x + jax.random.uniform(own, (6,)))
+        weights = params["w"]
+        if way == "mask of weights":
+            weights = weights * jax.random.bernoulli(own, 0.5, weights.shape)
+        return x @ weights
+
+    with JaxHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+
+        @jax.jit
+        def train_step(params, x, key):
+            loss = lambda params: ((noisy(params, x, key)[:, 0] - x[:, 0]) ** 2).mean()  # noqa: E731
+            gradients = jax.grad(loss)(params)
+            return jax.tree.map(lambda one, by: one - 0.01 * by, params, gradients)
+
+        params = {"w": jnp.ones((6, 1))}
+        if way.startswith("dropout"):
+            params = model.init({"params": outside, "dropout": outside}, x)
+        for number in range(40):
+            params = train_step(params, x, jax.random.PRNGKey(number))
+
+    assert found == [one.condition for one in live.findings]
+
+
 @pytest.mark.parametrize("typed", [False, True])
 @pytest.mark.parametrize("way", ["same", "split", "folded", "evaluated", "twice"])
 def test_rows_that_are_drawn_by_one_key_between_the_steps_are_found(way, typed, tmp_path):

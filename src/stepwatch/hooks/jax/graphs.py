@@ -25,8 +25,8 @@ def compared_in_graph(graph: Any) -> int | None:
     return None
 
 
-# By what a graph draws.
-_DRAWS = frozenset({"random_bits", "threefry2x32", "rng_bit_generator"})
+#: By what a graph draws.
+DRAWS = frozenset({"random_bits", "threefry2x32", "rng_bit_generator"})
 _KEY, _OTHER = frozenset({"key"}), frozenset({"other"})
 _Sources = frozenset[str]
 
@@ -55,10 +55,10 @@ def _follow(graph: Any, given: Sequence[_Sources]) -> tuple[list[_Sources], set[
     for equation in graph.eqns:
         taken = [known.get(id(one), frozenset()) for one in equation.invars]
         together = frozenset().union(*taken)
-        if equation.primitive.name in _DRAWS:
+        if equation.primitive.name in DRAWS:
             drawn.add(together)
         made = [together] * len(equation.outvars)
-        inner = list(_inner(equation))
+        inner = list(inner_graphs(equation))
         if inner:
             # Which branch of a ``cond`` runs is another way to choose.
             chosen = taken[0] if equation.primitive.name == "cond" else frozenset()
@@ -108,11 +108,11 @@ def _carried(equation: Any, num_inputs: int) -> range:
 def _graphs(graph: Any) -> Iterator[Any]:
     yield graph
     for equation in graph.eqns:
-        for inner in _inner(equation):
+        for inner in inner_graphs(equation):
             yield from _graphs(inner)
 
 
-def _inner(equation: Any) -> Iterator[Any]:
+def inner_graphs(equation: Any) -> Iterator[Any]:
     """Yield the graphs that an operation is made of."""
     for value in equation.params.values():
         for one in value if isinstance(value, (list, tuple)) else (value,):
@@ -124,16 +124,16 @@ def _inner(equation: Any) -> Iterator[Any]:
 def _compared(graph: Any) -> int | None:
     made_by = {id(out): equation for equation in graph.eqns for out in equation.outvars}
     summed = {
-        _shape(equation.invars[0])
+        shape_of(equation.invars[0])
         for equation in graph.eqns
         if equation.primitive.name == "reduce_sum" and equation.params.get("axes") == (0, 1)
     }
     for equation in graph.eqns:
-        if equation.primitive.name != "sub" or _shape(equation.outvars[0]) not in summed:
+        if equation.primitive.name != "sub" or shape_of(equation.outvars[0]) not in summed:
             continue
         for column, row in (equation.invars, equation.invars[::-1]):
-            number = _shape(column)[0] if len(_shape(column)) == 2 else 1
-            if number > 1 and (_shape(column), _shape(row)) == ((number, 1), (1, number)):
+            number = shape_of(column)[0] if len(shape_of(column)) == 2 else 1
+            if number > 1 and (shape_of(column), shape_of(row)) == ((number, 1), (1, number)):
                 maker, of_row = made_by.get(id(column)), made_by.get(id(row))
                 is_plain = maker is None or maker.primitive.name not in _RESHAPES
                 is_given = of_row is not None and _is_of_vector(of_row, number)
@@ -143,8 +143,8 @@ def _compared(graph: Any) -> int | None:
 
 
 def _is_of_vector(equation: Any, number: int) -> bool:
-    return equation.primitive.name in _RESHAPES and _shape(equation.invars[0]) == (number,)
+    return equation.primitive.name in _RESHAPES and shape_of(equation.invars[0]) == (number,)
 
 
-def _shape(variable: Any) -> tuple[int, ...]:
+def shape_of(variable: Any) -> tuple[int, ...]:
     return tuple(getattr(variable.aval, "shape", ()))

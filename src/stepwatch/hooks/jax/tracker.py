@@ -37,6 +37,7 @@ from ..evidence import Evidence
 from ..losses import LossCall, mean_loss
 from ..observations import DEPENDENCE
 from ..terminals import has_ends, unread_ends
+from .constant_draws import draws_same_for_batch
 from .graphs import compared_in_graph
 from .layers import LayerRun, Layers, in_evaluation
 from .losses import batches, model_batches
@@ -285,6 +286,8 @@ class Tracker:
         #: What functions that train are given.
         self.arguments = RepeatedArguments()
         self._remade = RemadeStates()
+        # Whether functions that train draw the same for each batch, by their names.
+        self._draws_same: dict[str, bool] = {}
         #: All parameters with regard to which something was differentiated: ``None`` for what
         #: was captured, else why it was not.
         self.parameters: dict[str, str | None] = {}
@@ -332,6 +335,7 @@ class Tracker:
             self.arguments.trained()
             if self.arguments.looks_at(function):
                 self._add_arguments(function, carrier, args, kwargs)
+                self._add_constant_draws(function, carrier, args, kwargs, output)
                 self._add_unread_ends(carrier, args, kwargs)
         elif self.arguments.looks_at(function):
             self._add_evaluated(function, carrier, args, kwargs)
@@ -348,6 +352,19 @@ class Tracker:
         graph = partial(self._graph, carrier, args, kwargs)
         for kind, count in self.arguments.add(function, args, kwargs, graph):
             self._note_same(kind, function, count)
+
+    @timed
+    @guarded
+    def _add_constant_draws(
+        self, function: str, carrier: InstrumentedFunction, args: Any, kwargs: Any, output: Any
+    ) -> None:
+        """Note whether a function that trains lays the same noise over each batch."""
+        if function not in self._draws_same:
+            graph = self._graph(carrier, args, kwargs)
+            number = len(jax.tree.leaves(output))
+            self._draws_same[function] = graph is not None and draws_same_for_batch(graph, number)
+        if self._draws_same[function]:
+            self._steps.add_number(f"setup/same_noise/{function}", "setup", 1.0)
 
     @guarded
     def state_made(self) -> None:
