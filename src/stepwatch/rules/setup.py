@@ -664,6 +664,8 @@ class Setup(Rule):
         for group in prefixed(step, "setup", _REMADE):
             for tensor in group:
                 count = int(tensor.scalar)
+                if not self.persists((tensor.name, tensor.worker), True, 1):
+                    continue
                 yield self.finding(
                     step,
                     tensor,
