@@ -150,6 +150,7 @@ class TestThinBatches:
     @pytest.mark.skipif(keras.backend.backend() != "jax", reason="others have one graph, or none")
     def test_another_graph_is_compiled_once_it_pays(self, every_fifth, monkeypatch):
         """When what nobody reads has taken as long as that."""
+        from stepwatch.hooks.jax import packed_stats
         from stepwatch.hooks.keras import jax_backend
 
         compiled = []
@@ -163,7 +164,7 @@ class TestThinBatches:
         assert 1 == len({*map(id, compiled)})
 
         compiled.clear()
-        monkeypatch.setattr(jax_backend, "_OUTPUT_S", 1e9)
+        monkeypatch.setattr(packed_stats, "_OUTPUT_S", 1e9)
         again, trial = every_fifth(lambda _: fit(model()))
         assert (2, logs) == (len({*map(id, compiled)}), again)
         assert 12 == len(steps_of(trial, "loss/loss"))

@@ -70,8 +70,7 @@ class GraphPlan:
         """Note a call of a function that was compiled for this."""
         self._compiling_s[id(function)] = max(seconds, self._compiling_s.get(id(function), 0.0))
         if self.step.has_only_losses and not self.only_losses:
-            sizes = [int(vector.nbytes) for vector in stats.flat]
-            self._unread_s += _OUTPUT_S * len(sizes) + sum(sizes) / _BYTES_PER_S
+            self._unread_s += returning_s(stats.flat)
 
     def serves(self) -> bool:
         """Return whether this is for now to run for steps of losses alone, too.
@@ -112,6 +111,12 @@ class GraphPlans:
 
 # What an output of a compiled function costs on the host, and how fast what is in it is copied.
 _OUTPUT_S, _BYTES_PER_S = 20e-6, 4e9
+
+
+def returning_s(vectors: Iterable[Any]) -> float:
+    """Return about how long a compiled function takes to return vectors on the host, seconds."""
+    sizes: list[int] = [vector.nbytes for vector in vectors]
+    return _OUTPUT_S * len(sizes) + sum(sizes) / _BYTES_PER_S
 
 
 def _held_level(step: OpenStep, info: TensorInfo) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...model.record import TensorInfo
 from ...numerics.packed import Rows
-from ..jax.packed_stats import as_vectors, pack_stats, split_vectors, unpack_stats
+from ..jax.packed_stats import as_vectors, pack_stats, returning_s, split_vectors, unpack_stats
 from ..observations import Outputs, TensorRef
 from .backend import (
     RETURNED,
@@ -30,10 +30,6 @@ try:
     from jax.extend.core import get_opaque_trace_state as _trace_state
 except ImportError:  # before it moved
     from jax.core import get_opaque_trace_state as _trace_state
-
-
-# What an output of a compiled step costs on the host, and how fast what is in it is copied.
-_OUTPUT_S, _BYTES_PER_S = 20e-6, 4e9
 
 
 class CompiledStep:
@@ -128,7 +124,7 @@ class JaxBackend(Backend):
             chosen = of_losses if only_losses and not is_unread else full
             found, state_after = chosen(state, data)
             if is_unread:
-                unread_s += _returning_s(found)
+                unread_s += returning_s(one for key, one in found.items() if key != RETURNED)
             kept = state_after[2] if kind == "train" else ()
             after = (state_after[0], state_after[1]) if kind == "train" else ((), ())
             session.ran(found, found[RETURNED], lambda: after, lambda: kept)
@@ -165,12 +161,6 @@ class JaxBackend(Backend):
 
 def _always(leave: Leave) -> Sequence[Any]:
     return leave()
-
-
-def _returning_s(found: Mapping[str, Any]) -> float:
-    """Return about how long it takes a compiled step to return what was observed, seconds."""
-    sizes: list[int] = [value.nbytes for key, value in found.items() if key != RETURNED]
-    return _OUTPUT_S * len(sizes) + sum(sizes) / _BYTES_PER_S
 
 
 @contextmanager
