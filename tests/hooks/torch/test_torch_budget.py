@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
+import weakref
 from contextlib import suppress
 from itertools import chain
 
@@ -439,6 +441,20 @@ class TestUsualSteps:
 
 class TestOnlyModel:
     """Where one model is all that ever ran, torch calls one hook in a thin step, before it."""
+
+    @pytest.mark.parametrize("steps", [8, 10])
+    def test_it_is_gone_when_the_script_deletes_it(self, every_fifth, steps):
+        """Before another one runs: its memory is needed."""
+        with every_fifth() as seen:
+            model = mlp()
+            fit(model, steps=steps)
+            deleted = weakref.ref(model)
+            del model
+            gc.collect()
+            assert deleted() is None
+
+            fit(mlp(), steps=12)
+        assert steps + 12 == len(seen.series("loss/mse_loss"))
 
     def test_no_copy_and_no_pickle_has_it(self, every_fifth):
         with every_fifth():

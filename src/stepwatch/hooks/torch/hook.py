@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
 import numpy.typing as npt
@@ -137,8 +137,8 @@ class ModuleHooks:
         }
         # The module that runs without, and the hooks of its own that it had before.
         self._root: tuple[torch.nn.Module, dict[int, Callable[..., Any]]] | None = None
-        # The modules before which alone a hook is called.
-        self._watched: Sequence[torch.nn.Module] = ()
+        # The modules before which alone a hook is called; the script may delete them meanwhile.
+        self._watched: Sequence[ReferenceType[torch.nn.Module]] = ()
         # Kept, for who added a hook meanwhile removes it there.
         self._views: WeakKeyDictionary[torch.nn.Module, _WatchedHooks] = WeakKeyDictionary()
 
@@ -168,7 +168,7 @@ class ModuleHooks:
                 watched = self._views[root] = _WatchedHooks(own, number, self._hooks[number])
             watched.is_on = True
             root.__dict__["_forward_pre_hooks"] = watched
-        self._watched = roots
+        self._watched = [ref(root) for root in roots]
         global_forward_pre_hooks.clear()
         global_forward_hooks.clear()
         return True
@@ -195,9 +195,10 @@ class ModuleHooks:
     def resume(self) -> None:
         """Call the hooks again, if they are not called."""
         if self._watched:
-            for root in self._watched:
-                self._views[root].is_on = False
-                root.__dict__["_forward_pre_hooks"] = self._views[root].own
+            for watched in self._watched:
+                if (module := watched()) is not None:
+                    self._views[module].is_on = False
+                    module.__dict__["_forward_pre_hooks"] = self._views[module].own
             self._watched = ()
         elif self._root is not None:
             (root, own), self._root = self._root, None
