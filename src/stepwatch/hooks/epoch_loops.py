@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import lru_cache
-from pathlib import Path
 
-from .script import script_frames
+from .script import first_line, script_frames, script_tree
 
 #: In so many epochs in a row an optimizer is made anew.
 LEAST_REMADE = 3
@@ -33,7 +31,7 @@ def is_in_every_epoch() -> bool:
     The innermost loop that leads here is one, and nothing between it and here is a condition.
     """
     for frame in script_frames(_MOST_FRAMES):
-        tree = _tree(frame.f_code.co_filename)
+        tree = script_tree(frame.f_code.co_filename, _LARGEST)
         if tree is None:
             return False
         around = _around(tree, frame.f_lineno, frame.f_code.co_firstlineno)
@@ -45,14 +43,14 @@ def is_in_every_epoch() -> bool:
     return False
 
 
-def _around(tree: ast.Module, line: int, first_line: int) -> list[ast.AST]:
+def _around(tree: ast.Module, line: int, beginning: int) -> list[ast.AST]:
     """Return the statements of a function, or of a module, that a line is in, the innermost first.
 
     Of a loop it is in the body only, and the function itself is none of them.
 
     Args:
         line: Where the code stands.
-        first_line: Where its function begins, with what decorates it; 0 or 1 of a module.
+        beginning: Where its function begins, with what decorates it; 0 or 1 of a module.
     """
     found: list[ast.AST] = []
     inside: list[ast.AST] = list(ast.iter_child_nodes(tree))
@@ -60,10 +58,10 @@ def _around(tree: ast.Module, line: int, first_line: int) -> list[ast.AST]:
         node = inside.pop()
         begins, ends = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0) or 0
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            begins = min([begins, *(one.lineno for one in node.decorator_list)])
+            begins = first_line(node)
         if not begins <= line <= ends:
             continue
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and begins == first_line:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and begins == beginning:
             found.clear()  # what is around a function does not lead to what is in it
         elif not isinstance(node, _Loop) or line >= node.body[0].lineno:
             found.append(node)
@@ -77,12 +75,3 @@ def _counts_epochs(loop: _Loop) -> bool:
     names = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
     is_counted = any(_COUNTED.fullmatch(name) for name in names)
     return is_counted or bool(_NUMBER.search(ast.unparse(loop.iter)))
-
-
-@lru_cache(maxsize=16)
-def _tree(file: str) -> ast.Module | None:
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-        return ast.parse(text) if len(text) <= _LARGEST else None
-    except (OSError, SyntaxError, ValueError):
-        return None

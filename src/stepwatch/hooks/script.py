@@ -6,6 +6,7 @@ up. The script has it in its variables.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
 import re
@@ -114,6 +115,26 @@ def is_script(file: str) -> bool:
     if any(part in _INSTALLED for part in Path(file).parts):
         return False
     return not file.startswith(_STANDARD)
+
+
+@lru_cache(maxsize=16)
+def script_tree(file: str, largest: int) -> ast.Module | None:
+    """Return the syntax tree of a script; ``None`` where it cannot be read.
+
+    Args:
+        file: Its path.
+        largest: Of more characters it is not parsed.
+    """
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+        return ast.parse(text) if len(text) <= largest else None
+    except (OSError, SyntaxError, ValueError):
+        return None
+
+
+def first_line(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Return where a function begins, with what decorates it, as its code says."""
+    return min([function.lineno, *(one.lineno for one in function.decorator_list)])
 
 
 def returns_of_script() -> dict[str, float]:

@@ -13,13 +13,12 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from .script import is_script
+from .script import first_line, is_script, script_tree
 
 _AROUND = r"(?:b_|batch_)?({})(?:_(?:b|batch|t))?"
 # What people call, of a batch or of a step, whether an episode has ended, what it earned, and where
@@ -196,19 +195,11 @@ def _unread_by_line(file: str) -> Mapping[int, Unread]:
 @lru_cache(maxsize=1)  # both of the above ask for it, one after the other
 def _script(file: str) -> tuple[ast.Module, Mapping[int, ast.FunctionDef]] | None:
     """Return a script that keeps the ends of episodes, and its functions by their first lines."""
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-        tree = ast.parse(text) if len(text) <= _LARGEST else None
-    except (OSError, SyntaxError, ValueError):
-        return None
+    tree = script_tree(file, _LARGEST)
     if tree is None or not _stores_ends(tree):
         return None
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    return tree, {_first_line(one): one for one in functions}
-
-
-def _first_line(function: ast.FunctionDef) -> int:
-    return min([function.lineno, *(one.lineno for one in function.decorator_list)])
+    return tree, {first_line(one): one for one in functions}
 
 
 def _unread_in(function: ast.FunctionDef) -> Unread | None:
