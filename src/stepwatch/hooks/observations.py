@@ -280,6 +280,25 @@ class Arranged(Protocol):
 Outputs = tuple[Sequence[Any], Callable[[Sequence[Any]], Sequence[Any]]]
 
 
+def split_vectors(
+    vectors: Sequence[Any], indexes: Sequence[Sequence[int]], shapes: Sequence[tuple[int, ...]]
+) -> dict[int, Any]:
+    """Return arrays of which vectors were made, one for each dtype, without a copy.
+
+    Args:
+        vectors: The elements of arrays, one array after the other.
+        indexes: Of which arrays each vector is made.
+        shapes: That of each array, by its index.
+    """
+    values = {}
+    for vector, of_vector in zip(vectors, indexes, strict=True):
+        end = 0
+        for index in of_vector:
+            begin, end = end, end + math.prod(shapes[index])
+            values[index] = vector[begin:end].reshape(shapes[index])
+    return values
+
+
 class Reader(Protocol):
     """How tensors are read."""
 

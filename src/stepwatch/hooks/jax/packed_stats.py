@@ -38,6 +38,7 @@ from ...capture.plan import NOTHING, STATISTICS
 from ...model.record import TensorInfo
 from ...numerics.packed import unpack_rows
 from ..losses import LossCall
+from ..observations import split_vectors
 
 #: What a graph holds of a tensor: nothing, its statistics, its value, or both.
 NONE, PACKED, VALUE, FULL = 0, 1, 2, 3
@@ -77,8 +78,9 @@ class GraphPlan:
 
         Until what it returns for nobody has taken as long as to compile other graphs does.
         """
-        is_paid = self._unread_s >= sum(self._compiling_s.values())
-        return is_on_host() and not (self.only_losses or is_paid)
+        if self.only_losses or self._unread_s >= sum(self._compiling_s.values()):
+            return False
+        return is_on_host()
 
     def fits(self, step: OpenStep) -> bool:
         """Return whether this is what a step wants of all tensors known here."""
@@ -341,23 +343,6 @@ def as_vectors(values: Mapping[int, Any]) -> Vectors:
         indexes.setdefault(value.dtype, []).append(index)
     chosen = (tuple(values[index] for index in of_dtype) for of_dtype in indexes.values())
     return tuple(map(_flatten_jit, chosen)), tuple(map(tuple, indexes.values()))
-
-
-def split_vectors(
-    vectors: Sequence[Any], indexes: Sequence[Sequence[int]], shapes: Sequence[tuple[int, ...]]
-) -> dict[int, Any]:
-    """Return the arrays of ``as_vectors``, which share its memory.
-
-    Args:
-        shapes: That of each array, by its index.
-    """
-    values = {}
-    for vector, of_vector in zip(vectors, indexes, strict=True):
-        end = 0
-        for index in of_vector:
-            begin, end = end, end + math.prod(shapes[index])
-            values[index] = vector[begin:end].reshape(shapes[index])
-    return values
 
 
 def on_host(stats: TraceStats) -> TraceStats:

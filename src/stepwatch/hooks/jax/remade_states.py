@@ -68,7 +68,8 @@ class RemadeStates:
     """Counts how often a state is made anew in each epoch, for the weights of the step before."""
 
     def __init__(self) -> None:
-        self._is_open = False
+        #: Whether any state was made in a loop over epochs; else nothing is looked at.
+        self.is_open = False
         #: Whether a state was made in a loop over epochs, and no function was given it yet.
         self.is_made = False
         # By function, small arrays that its last call returned.
@@ -79,7 +80,7 @@ class RemadeStates:
     def made(self) -> None:
         """A script asks for a state."""
         if is_in_every_epoch():
-            self._is_open = self.is_made = True
+            self.is_open = self.is_made = True
 
     def given(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Look at what a function is about to be called with; it may be given away by that.
@@ -97,11 +98,8 @@ class RemadeStates:
             self.count = self.count + 1 if goes_on and any(map(_is_fresh, states)) else 0
 
     def returned(self, function: str, output: Any, *, trains: bool) -> None:
-        """Note what a function returned, if it computes gradients or is given a state.
-
-        Nothing is kept of a script that makes no state in a loop over epochs.
-        """
-        if self._is_open and (trains or function in self._returned):
+        """Note what a function returned, if it computes gradients or is given a state."""
+        if trains or function in self._returned:
             small = (one for one in jax.tree.leaves(output) if _is_small(one))
             self._returned[function] = list(islice(small, _MOST_KEPT))
 

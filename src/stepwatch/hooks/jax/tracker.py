@@ -330,7 +330,8 @@ class Tracker:
             output, stats = carrier.with_stats(self._plan)(*args, **kwargs)
         plan.ran(carrier, perf_counter() - began, stats)
         carrier.mode = self._steps.take(stats, step) or carrier.mode
-        self._add_remade(function, output, trains=stats.trains)
+        if self._remade.is_open:
+            self._add_remade(function, output, trains=stats.trains)
         if stats.trains:
             self.arguments.trained()
             if self.arguments.looks_at(function):

@@ -13,8 +13,8 @@ import numpy as np
 
 from ...model.record import TensorInfo
 from ...numerics.packed import Rows
-from ..jax.packed_stats import as_vectors, pack_stats, returning_s, split_vectors, unpack_stats
-from ..observations import Outputs, TensorRef
+from ..jax.packed_stats import as_vectors, pack_stats, returning_s, unpack_stats
+from ..observations import Outputs, TensorRef, split_vectors
 from .backend import (
     RETURNED,
     Array,

@@ -274,16 +274,16 @@ class BatchTracker:
     ) -> dict[str, Any]:
         everything, facts = step_trace.observed, step_trace.facts
         if when is None:
-            return self._side(everything, facts, lambda leave: leave(), only_losses=None)
+            return self._side(everything, facts, only_losses=None)
         losses = [one for one in everything if one.collection in KEPT]
         full = self._side(everything, facts, when, only_losses=False) if everything else {}
-        return {**full, **self._side(losses, facts, lambda leave: leave(), only_losses=True)}
+        return {**full, **self._side(losses, facts, only_losses=True)}
 
     def _side(
         self,
         tensor_refs: Sequence[TensorRef],
         facts: StepFacts,
-        run: Callable[[Leave], Sequence[Any]],
+        when: Callable[[Leave], Sequence[Any]] | None = None,
         *,
         only_losses: bool | None,
     ) -> dict[str, Any]:
@@ -298,7 +298,7 @@ class BatchTracker:
             packed.release()
             return tensors
 
-        tensors = run(leave)
+        tensors = leave() if when is None else when(leave)
         trace = len(self._traces) - 1
         return {f"{trace}/{index}": tensor for index, tensor in enumerate(tensors)}
 

@@ -7,7 +7,6 @@ the functions which it calls write to: so what it runs is known, and is forgotte
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -21,7 +20,7 @@ from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 
 from ...model.record import TensorInfo
 from ...numerics.packed import Rows, unpack_rows
-from ..observations import Outputs, PackedTensors
+from ..observations import Outputs, PackedTensors, split_vectors
 
 
 class TensorReader:
@@ -80,12 +79,8 @@ def as_vectors(values: Sequence[Any]) -> Outputs:
             shape = known[index]
             end = place + (int(next(more_ranks)) if shape is None else len(shape))
             shapes[index], place = arrays[len(groups)][place:end].tolist(), end
-        found: dict[int, Any] = {}
-        for vector, indexes in zip(arrays, groups, strict=False):
-            place = 0
-            for index in indexes:
-                end = place + math.prod(shapes[index] or ())
-                found[index], place = vector[place:end].reshape(shapes[index]), end
+        sizes_of = [tuple(shape or ()) for shape in shapes]
+        found = split_vectors(arrays[: len(groups)], groups, sizes_of)
         return [found[index] for index in range(len(known))]
 
     return outputs, restore
