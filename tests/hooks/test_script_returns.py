@@ -44,7 +44,7 @@ MADE = {"normalized": normalized, "as a tensor": as_tensor, "as it is": lambda r
 class TestMovedReturns:
     """Returns of a helper function, of which the script has what it made of them."""
 
-    def test_those_of_past_rewards_are_told(self, rewards, make):
+    def test_those_of_past_rewards_are_found(self, rewards, make):
         ((name, discount),) = told(rewards, make(added_up(rewards, backward=False))).items()
 
         assert "policy/forward_returns/rewards/G" == name
@@ -54,7 +54,7 @@ class TestMovedReturns:
         assert {} == told(rewards, make(added_up(rewards)))
 
 
-def test_normalized_returns_in_the_reverse_order_are_told():
+def test_normalized_returns_in_the_reverse_order_are_found():
     rewards = drawn()
     returns = normalized(added_up(rewards, appends=True))
 

@@ -98,7 +98,7 @@ class TestLossNotDecreasing:
         ],
         ids=["on and on", "at the end", "for good", "far above what it began at"],
     )
-    def test_a_rise_of_a_loss_that_had_fallen_is_told_where_it_stays(self, knots, values, step):
+    def test_a_rise_of_a_loss_that_had_fallen_is_found_where_it_stays(self, knots, values, step):
         (finding,) = self._turning(knots, values)
         assert ("rose", step) == (finding.evidence["verdict"], finding.step)
 

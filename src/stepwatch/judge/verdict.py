@@ -323,10 +323,10 @@ def episodes(found: Iterable[Chain]) -> list[Episodes]:
     for condition, parts in same.items():
         steps = [part.cause.train_step for part in parts]
         rest = []
-        title = _told(parts[0].cause)
+        heading = _heading(parts[0].cause)
         for one in (one for part in parts for one in part.consequences):
             # A sign may follow from itself, and from another that is told in the same words.
-            if _condition(one.finding) == condition or _told(one.finding) == title:
+            if _condition(one.finding) == condition or _heading(one.finding) == heading:
                 steps.append(one.finding.train_step)
             else:
                 rest.append(one)
@@ -358,7 +358,7 @@ def _condition(finding: Finding) -> tuple[str, ...]:
     return finding.rule, kind, why, finding.worker
 
 
-def _told(finding: Finding) -> tuple[str, str, str]:
+def _heading(finding: Finding) -> tuple[str, str, str]:
     return finding.rule, finding.title, finding.worker
 
 
