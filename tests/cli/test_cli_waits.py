@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import signal
 import threading
 from contextlib import redirect_stderr
 
@@ -16,6 +17,8 @@ pytest.importorskip("obstore")
 
 GONE = "<Error><Code>NoSuchBucket</Code></Error>"
 PATIENCE_S = 60.0
+# Less than a connection may be silent before it is given up.
+SILENT_S = 15.0
 VERBS = {**READING, **WRITING}
 QUIET = {
     name: arguments
@@ -53,14 +56,15 @@ def ask(monkeypatch, tmp_path):
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(waiting, "LONG_S", 0.0)
 
-    def run(arguments, before):
+    def run(arguments, before, expected=2, then=lambda: None):
         heard = Heard()
         with canned_server(404, GONE, before=lambda: before(heard)) as server:
             monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
             names = {"run": "s3://bkt/runs/run", "folder": "s3://bkt/runs"}
             with redirect_stderr(heard):
                 status = run_verb(arguments, out=f"{tmp_path}/out", **names)
-        assert 2 == status, heard.getvalue()
+            then()
+        assert expected == status, heard.getvalue()
         return [line for line in heard.getvalue().splitlines() if "waiting for" in line]
 
     return run
@@ -73,11 +77,28 @@ def test_a_verb_says_once_what_it_waits_for(ask, name):
 
     assert line.startswith("stepwatch: waiting for ")
     assert "s3://bkt/runs" in line
+    assert line.endswith("; Ctrl-C ends it")
 
 
 @pytest.mark.parametrize("name", QUIET)
 def test_one_that_is_to_be_quiet_says_nothing_of_it(ask, name):
     assert [] == ask(QUIET[name], lambda heard: None)
+
+
+@pytest.mark.parametrize("name", ["show", "show as JSON", "runs", "audit", "mirror"])
+def test_ctrl_c_ends_it_while_the_server_is_silent(ask, name):
+    """Not only once the server has answered, or the connection was given up."""
+    first, ended, answered = iter([True]), threading.Event(), []
+
+    def interrupt(_):
+        if next(first, False):
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        if not ended.wait(SILENT_S):
+            answered.append(name)
+
+    ask(VERBS[name], interrupt, expected=130, then=ended.set)
+
+    assert [] == answered
 
 
 def test_what_was_not_given_by_anybody_waits_in_silence():

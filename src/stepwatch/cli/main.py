@@ -142,9 +142,8 @@ def _with_common_options(callback: Callable[..., object]) -> Callable[..., objec
         asked = click.get_current_context().meta
         asked[QUIET] = asked.get(QUIET) or options.get("quiet", False)
         with ExitStack() as around:
-            if not (asked[QUIET] or options.get("as_json")):
-                say = lambda what: print(f"stepwatch: waiting for {what}", file=sys.stderr)  # noqa: E731
-                around.enter_context(long_waits(say))
+            is_quiet = asked[QUIET] or options.get("as_json")
+            around.enter_context(long_waits(None if is_quiet else _say_what_is_waited_for))
             if asked.get(OUTPUT):
                 around.enter_context(_into(asked[OUTPUT]))
             try:
@@ -155,6 +154,10 @@ def _with_common_options(callback: Callable[..., object]) -> Callable[..., objec
                 raise
 
     return call
+
+
+def _say_what_is_waited_for(what: str) -> None:
+    print(f"stepwatch: waiting for {what}; Ctrl-C ends it", file=sys.stderr)
 
 
 @contextmanager

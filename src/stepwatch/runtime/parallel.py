@@ -1,4 +1,4 @@
-"""Many small reads at once, in threads that nobody waits for when Python ends."""
+"""Many small reads at once, or one apart, in threads that nobody waits for when Python ends."""
 
 from __future__ import annotations
 
@@ -41,16 +41,29 @@ def map_parallel(function: Callable[[S], T], items: Iterable[S], *, threads: int
     todo: SimpleQueue[tuple[Future[T], S]] = SimpleQueue()
     for entry in rest:
         todo.put(entry)
-    # Daemons: a process whose store is away must not wait for its last requests when it ends.
     for _ in range(min(threads, len(rest))):
-        threading.Thread(
-            target=_work_on, args=(function, todo), name="stepwatch-read", daemon=True
-        ).start()
+        _start(function, todo)
     try:
         return done + [future.result() for future, _ in rest]
     finally:
         while _next(todo) is not None:
             pass
+
+
+def begin(function: Callable[[], T]) -> Future[T]:
+    """Return what a function is going to return, which is computed by a thread of its own."""
+    future: Future[T] = Future()
+    todo: SimpleQueue[tuple[Future[T], None]] = SimpleQueue()
+    todo.put((future, None))
+    _start(lambda _: function(), todo)
+    return future
+
+
+def _start(function: Callable[[S], T], todo: SimpleQueue[tuple[Future[T], S]]) -> None:
+    # A daemon: a process whose store is away must not wait for its last requests when it ends.
+    threading.Thread(
+        target=_work_on, args=(function, todo), name="stepwatch-read", daemon=True
+    ).start()
 
 
 def _work_on(function: Callable[[S], T], todo: SimpleQueue[tuple[Future[T], S]]) -> None:

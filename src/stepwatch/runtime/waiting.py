@@ -1,4 +1,4 @@
-"""Saying once what is waited for, where an answer takes long.
+"""Saying once what is waited for, where an answer takes long, and no longer waiting on Ctrl-C.
 
 A request says what it is while it is under way; whoever was given a command by somebody says how
 that somebody is to hear of a long one. A training, which waits for nothing, gives none.
@@ -9,32 +9,47 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from .parallel import begin
+
+T = TypeVar("T")
 
 #: From here on somebody wonders why nothing happens, seconds.
 LONG_S = 2.0
 
-_tells: list[Callable[[str], object]] = []
+
+@dataclass(eq=False)
+class _Command:
+    """What somebody waits for; ``tell`` is called with the first long wait and then forgotten."""
+
+    tell: Callable[[str], object] | None
+
+
+_commands: list[_Command] = []
 
 
 @contextmanager
-def long_waits(tell: Callable[[str], object]) -> Iterator[None]:
-    """Have the first long wait that is begun in here told, by a thread of its own.
+def long_waits(tell: Callable[[str], object] | None) -> Iterator[None]:
+    """Have the first long wait that is begun in here told, and let Ctrl-C end any.
 
     Args:
-        tell: Called with what is waited for, once at most.
+        tell: Called with what is waited for, once at most, by a thread of its own; ``None`` for
+            somebody who wants to hear of nothing.
     """
-    _tells.append(tell)
+    command = _Command(tell)
+    _commands.append(command)
     try:
         yield
     finally:
-        if tell in _tells:
-            _tells.remove(tell)
+        _commands.remove(command)
 
 
 @contextmanager
 def waiting_for(what: str) -> Iterator[None]:
     """Say that something is waited for as long as this lasts."""
-    if not _tells:
+    if not any(command.tell for command in _commands):
         yield
         return
     timer = threading.Timer(LONG_S, _tell, [what])
@@ -46,6 +61,19 @@ def waiting_for(what: str) -> Iterator[None]:
         timer.cancel()
 
 
+def answer_to(request: Callable[[], T]) -> T:
+    """Return what a request returns.
+
+    Within a library the main thread hears of no signal. So it has another thread ask, which is left
+    alone if Ctrl-C ends the wait.
+    """
+    if not _commands or threading.current_thread() is not threading.main_thread():
+        return request()
+    return begin(request).result()
+
+
 def _tell(what: str) -> None:
-    while _tells:
-        _tells.pop()(what)
+    for command in _commands:
+        tell, command.tell = command.tell, None
+        if tell is not None:
+            tell(what)

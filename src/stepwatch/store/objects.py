@@ -22,7 +22,7 @@ from typing import Any, ClassVar, TypeVar
 from ..config import aws_access
 from ..errors import ConfigError, StoreAway, StoreError
 from ..plugins.registry import require
-from ..runtime.waiting import waiting_for
+from ..runtime.waiting import answer_to, waiting_for
 from . import PIECE_BYTES, BytesLike, check_key, check_prefix, check_range
 from .error_messages import AZ_ERRORS, GS_ERRORS, S3_ERRORS, ErrorDialect, Refusal
 
@@ -213,7 +213,7 @@ class ObjectStore(ABC):
         pause_s = _PAUSE_S
         while True:
             try:
-                found = request(client)
+                found = answer_to(lambda: request(client))
             except (self._library.exceptions.BaseError, OSError, ValueError) as error:
                 refusal = Refusal.of(error, self.dialect)
                 self._answered = self._answered or bool(refusal.status)
