@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from stepwatch.capture import budget as module
@@ -152,6 +154,19 @@ class TestPeriod:
 
         assert 2 == len(training.lines)
         assert "full statistics at 1 step in 10 to 20 from" in training.lines[-1]
+
+    def test_what_it_measures_takes_no_more_memory_in_a_long_training(self, monkeypatch):
+        """Of very short steps it chooses once in very many."""
+        training = Training(monkeypatch)
+        tracemalloc.start()
+        try:
+            training.train(60_000, plain_ms=1, full_ms=1000)
+            size = tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+
+        assert 1000 == training.budget.period
+        assert size < 128 * 1024
 
     def test_without_a_share_every_step_is_observed_in_full(self, monkeypatch):
         training = Training(monkeypatch, share=None)

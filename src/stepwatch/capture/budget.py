@@ -36,6 +36,8 @@ _TENTH = 10
 # is not known then, so it is chosen anew after few, and eight thin ones; and after twice as many as
 # before each time that follows, so that it settles, and the most from then on.
 _MEASURED, _CHECKED, _MOST_MEASURED = 8, 2, 256
+# So many thin steps are known of at most.
+_MOST_THIN = 2048
 # So many steps are observed in full once a loss, of which each counts so much in the mean, rises.
 _RISING_STEPS, _RISING_WEIGHT = 32, 1 / 8
 # What goes on being wrong is observed in full again after so many steps.
@@ -76,6 +78,24 @@ def parse_budget(text: str) -> float | None:
             " no limit"
         )
     return share
+
+
+class _Sample:
+    """All values that are appended while they are few, and later some, evenly spread over them."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+        self._every = self._left = 1
+
+    def append(self, value: float) -> None:
+        self._left -= 1
+        if self._left:
+            return
+        self.values.append(value)
+        if len(self.values) == _MOST_THIN:
+            del self.values[::2]
+            self._every *= 2
+        self._left = self._every
 
 
 class Budget:
@@ -126,13 +146,7 @@ class Budget:
         self._measured = _MEASURED
         self._train_step = 0
         self._has_evaluated = False
-        self._background: list[float] = []
-        # Of full steps and of thin ones: what callbacks took, and the rest of the step.
-        self._full: list[float] = []
-        self._tenths: list[float] = []  # what callbacks took in full steps of which more is saved
-        self._thin: list[float] = []
-        self._rest_of_full: list[float] = []
-        self._rest_of_thin: list[float] = []
+        self._begin_to_measure()
         self._unseen_share: float | None = None  # relative to what callbacks take in a full step
         self._unseen_s = 0.0
 
@@ -239,7 +253,8 @@ class Budget:
             full = self._full if mode_step % _TENTH else self._tenths
             (self._thin if is_thin else full).append(own)
             (self._rest_of_thin if is_thin else self._rest_of_full).append(rest)
-            self._background.append(in_background)
+            self._own_s += own
+            self._in_background_s += in_background
             if not is_thin:
                 self._unseen_s += own * (self._unseen_share or 0.0)
             if self._start_s > 0:
@@ -251,7 +266,7 @@ class Budget:
         self._before_background_s = background_s
         is_started = mode_step + 1 >= FULL_STEPS and self._start_s <= 0
         is_measured = len(self._full) + len(self._tenths) >= self._measured
-        if is_started and is_measured and (self.period == 1 or len(self._thin) >= _MEASURED):
+        if is_started and is_measured and (self.period == 1 or len(self._thin.values) >= _MEASURED):
             is_guess = self._unseen_share is None
             self._measured = _CHECKED if is_guess else min(2 * self._measured, _MOST_MEASURED)
             self._choose(mode_step)
@@ -278,26 +293,37 @@ class Budget:
             return None
         return self.spent_s - self._first_s + self._unseen_s + self._background_s()
 
+    def _begin_to_measure(self) -> None:
+        # Since the period was last chosen, seconds of callbacks and of the background thread.
+        self._own_s = self._in_background_s = 0.0
+        # Of full steps and of thin ones: what callbacks took, and the rest of the step. Of short
+        # steps there are a quarter of a million thin ones until the period is chosen again.
+        self._full: list[float] = []
+        self._tenths: list[float] = []  # what callbacks took in full steps of which more is saved
+        self._thin = _Sample()
+        self._rest_of_full: list[float] = []
+        self._rest_of_thin = _Sample()
+
     def _choose(self, mode_step: int) -> None:
         assert self.share is not None
         # Of what ran in the background nobody knows for which step; training may wait for all.
-        own = sum(self._full) + sum(self._tenths) + sum(self._thin)
-        factor = 1 + (sum(self._background) / own if own else 0.0)
+        factor = 1 + (self._in_background_s / self._own_s if self._own_s else 0.0)
+        of_thin, rest_of_thin = self._thin.values, self._rest_of_thin.values
         # The first steps of all do what is done once; later, what is done rarely counts, too.
-        average = statistics.fmean if self._thin else statistics.median
+        average = statistics.fmean if of_thin else statistics.median
         full = average([*self._full, *self._tenths])
         usual, tenth = (average(each) if each else full for each in (self._full, self._tenths))
         was_guess = self._unseen_share is None
-        if self._thin and full > 0:
-            unseen = statistics.median(self._rest_of_full) - statistics.median(self._rest_of_thin)
+        if of_thin and full > 0:
+            unseen = statistics.median(self._rest_of_full) - statistics.median(rest_of_thin)
             share = min(max(unseen / full, 0.0), _MOST_UNSEEN)
             # Of few steps on a busy machine it is anything: what was measured before counts, too.
             self._unseen_share = share if was_guess else (share + (self._unseen_share or 0.0)) / 2
         unseen_share = _UNSEEN if self._unseen_share is None else self._unseen_share
         usual, tenth = (each * (factor + unseen_share) for each in (usual, tenth))
-        thin = statistics.median(self._thin) * factor if self._thin else 0.0
+        thin = statistics.median(of_thin) * factor if of_thin else 0.0
         # A slow moment of the machine is not the training's own time.
-        rests = sorted(self._rest_of_thin or self._rest_of_full)
+        rests = sorted(rest_of_thin or self._rest_of_full)
         plain = rests[len(rests) // 4]
         cost_s = self.cost_s() or 0.0
         owes = cost_s > START_S + self.share * (self._ended_at - self._began_at - cost_s)
@@ -310,8 +336,7 @@ class Budget:
             return (tenths * tenth + (1 - tenths) * usual - thin) / period <= room
 
         period = next(filter(fits, PERIODS), PERIODS[-1])
-        self._full, self._tenths, self._thin, self._background = [], [], [], []
-        self._rest_of_full, self._rest_of_thin = [], []
+        self._begin_to_measure()
         # One rung less is what noise makes of the same cost, if that was measured before.
         rungs = PERIODS.index(period) - PERIODS.index(self.period)
         if rungs > 0 or rungs < (0 if was_guess else -1):
