@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -37,6 +38,27 @@ class TestEnds:
         assert {"8"} == {told["SM_HP_BATCH-SIZE"], told["SM_HP_BATCH_SIZE"]}
         assert (tmp_path / "data").samefile(told["SM_CHANNEL_TRAINING"])
         assert (tmp_path / "out" / "job-0" / "output" / "model.tar.gz").is_file()
+
+    def test_what_is_noted_of_it_is_for_this_user_alone(self, submit, tmp_path):
+        """Logs and ends of its processes, its records, its run and what its rules found."""
+        before = os.umask(0o022)
+        try:
+            job = submit(
+                TRAINS,
+                ["--lr", "0.1", "--steps", "5"],
+                capture=True,
+                rules=[RuleSpec("loss_spike", "loss_spike")],
+            )
+            assert "Completed" == job.wait(TIMEOUT_S).status
+        finally:
+            os.umask(before)
+        folder = tmp_path / "jobs"
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        names = {path.name for path in files}
+
+        assert {"algo-1.log", "algo-1.exit", "jobs.sqlite", "run.json", "findings.jsonl"} <= names
+        assert [] == [str(path) for path in files if path.stat().st_mode & 0o777 != 0o600]
+        assert 0o700 == folder.stat().st_mode & 0o777
 
     def test_a_failure_says_why(self, submit):
         """The last line by default, or what the training writes as its reason."""

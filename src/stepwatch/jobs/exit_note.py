@@ -11,6 +11,10 @@ import sys
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
+def _private_opener(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 def main(file: str, command: list[str]) -> None:
     """Run a command, and write its exit code to a file, negative for a signal."""
     # What comes before there is a program is meant for it, and waits until then.
@@ -33,7 +37,7 @@ def main(file: str, command: list[str]) -> None:
         os.kill(process, number)
     code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     try:
-        with open(f"{file}.new", "w") as note:
+        with open(f"{file}.new", "w", opener=_private_opener) as note:
             note.write(str(code))
         os.rename(f"{file}.new", file)
     except OSError:  # a full disk: the parent may still be there

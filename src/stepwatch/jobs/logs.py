@@ -25,7 +25,7 @@ from itertools import accumulate, islice
 from pathlib import Path
 
 from ..errors import StoreError
-from ..store.local import LocalStore, tail
+from ..store.local import LocalStore, private_opener, tail
 from .paths import JobPaths
 
 # A log may be larger than memory.
@@ -70,7 +70,7 @@ class LogClock:
             for log in self._folder.rglob("*.log"):
                 size = log.stat().st_size
                 if size != self._sizes.get(log, 0):
-                    with log.with_suffix(".times").open("a") as file:
+                    with open(log.with_suffix(".times"), "a", opener=private_opener) as file:
                         file.write(f"{size} {time.time_ns() // 1_000_000}\n")
                     self._sizes[log] = size
 
@@ -243,7 +243,7 @@ class LogMetrics:
         if self._new:
             rows = [json.dumps([name, *astuple(one)]) for (name, _), one in self._new.items()]
             self._new.clear()
-            with suppress(OSError), self._series.open("a") as file:
+            with suppress(OSError), open(self._series, "a", opener=private_opener) as file:
                 file.write("".join(f"{row}\n" for row in rows))
 
 

@@ -23,6 +23,7 @@ from typing import Any
 from ..config import environment
 from ..errors import ConfigError, StoreError
 from ..runtime.process import identity, may_run
+from ..store.local import private_opener
 from . import exit_note
 from .paths import JobPaths
 from .records import ProcessRecord, Records
@@ -62,7 +63,7 @@ def start(
         folder: In which it begins; by default that of this process.
         prepare: Called in the new process, before the program begins; only on Linux.
     """
-    with log.open("ab") as output:
+    with open(log, "ab", opener=private_opener) as output:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

@@ -26,6 +26,7 @@ from ..judge.engine import RuleStatus, Watch, watch
 from ..judge.rule import Watched
 from ..model.finding import Finding
 from ..rules.compat import compat_message
+from ..store.local import LocalStore
 from ..trial import Trial
 from .artifacts import num_resumes
 from .job_rules import build_rule
@@ -127,9 +128,9 @@ class RuleProcess:
         self, trial: Trial, rule: Watched, found: Sequence[Finding], status: RuleStatus
     ) -> None:
         folder = self._paths.rule_output(self._rule.name)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "findings.jsonl").write_text("".join(f"{one.to_json()}\n" for one in found))
-        (folder / "status.json").write_text(json.dumps(asdict(status), indent=1))
+        output = LocalStore(folder)
+        output.put("findings.jsonl", "".join(f"{one.to_json()}\n" for one in found).encode())
+        output.put("status.json", json.dumps(asdict(status), indent=1).encode())
         if write := getattr(rule.rule, "write", None):  # a report
             write(trial, folder)
 
