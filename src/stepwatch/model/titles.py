@@ -253,6 +253,7 @@ TITLES: Mapping[str, str] = {
     "tensor_variance": "values hardly vary",
     "training_mode:eval_mode_in_training": "evaluation mode in training",
     "training_mode:one_sample": "batch normalization over one sample",
+    "training_mode:left_on": "dropout in evaluation",
     "training_mode:train_mode_in_evaluation": "training mode in evaluation",
     "training_mode:unfilled_statistics": "evaluated without the statistics of training",
     "tree_depth": "trees are deep",

@@ -66,6 +66,8 @@ class TrainingMode(Rule):
     And batch normalization that trains on the statistics of one sample at a time is evaluated with
     those of all, which it never saw; and one that is evaluated with the statistics of a new layer,
     though its weights are trained, was given only a part of what was trained.
+
+    ``F.dropout`` knows no module: where it is not given a mode, it drops in eval mode as well.
     """
 
     name = "training_mode"
@@ -84,6 +86,7 @@ class TrainingMode(Rule):
     def check(self, step: StepView) -> Findings:
         for worker in step.workers:
             yield from self._unfilled(step, worker)
+            yield from self._left_on(step, worker)
             total = step.scalar("loop/modules", worker)
             if not total > 0:
                 continue
@@ -150,6 +153,24 @@ class TrainingMode(Rule):
                 " that are not trainable; in Flax return the new batch_stats from the training"
                 " step, and pass them on",
             )
+
+    def _left_on(self, step: StepView, worker: str) -> Findings:
+        count = step.scalar("loop/modules_left_on", worker)
+        if not count > 0:
+            return
+        self._evaluated = True
+        yield self.finding(
+            step,
+            "loop/modules_left_on",
+            f"{number(count)} module{'s' if count > 1 else ''} in eval mode at step"
+            f" {step.train_step} call{'' if count > 1 else 's'} F.dropout without its argument"
+            " training, which is True unless it is given: what is evaluated is dropped at random",
+            worker=worker,
+            value=count,
+            threshold=0.0,
+            condition="left_on",
+            remedy="call F.dropout(x, p, training=self.training), or use nn.Dropout",
+        )
 
     def _check_evaluation(
         self, step: StepView, worker: str, modes: _Modes, total: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 import warnings
 from itertools import chain
@@ -16,6 +17,21 @@ from torch.optim import lr_scheduler
 from stepwatch.hooks.torch.collectors.loop import LossWeights, planned_steps
 from stepwatch.hooks.torch.patches import scheduler_steps
 from tests.support.hooks.torch.trainings import X, Y, fit, mlp, sgd
+
+NET = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.layer({call})
+"""
 
 
 def dropping():
@@ -98,6 +114,34 @@ class TestModules:
             model.eval()(X)
 
         assert [2, 0] == loop(seen, "modules_in_train", mode="EVAL")
+
+    @pytest.mark.parametrize(
+        ("call", "expected"),
+        [
+            ("F.dropout(x, 0.5)", True),
+            ("torch.nn.functional.dropout1d(input=x)", True),
+            ("F.dropout(x, 0.5, self.training)", False),
+            ("F.dropout(x, p=0.5, training=True)", False),  # Monte Carlo dropout
+            ("F.dropout(x, p=0.5 if self.training else 0.0)", False),
+            ("F.dropout(x, 0.5) if self.training else x", False),
+            ("F.dropout(x, p=0.0)", False),
+            ("nn.Dropout(0.5)(x)", False),
+        ],
+    )
+    def test_functional_dropout_that_is_given_no_mode_is_left_on(
+        self, watched, tmp_path, monkeypatch, call, expected
+    ):
+        name = f"net_{abs(hash(call))}"
+        (tmp_path / f"{name}.py").write_text(NET.format(call=call))
+        monkeypatch.syspath_prepend(tmp_path)
+        model = importlib.import_module(name).Net()
+        with watched() as seen:
+            fit(model)
+            model.eval()
+            with torch.no_grad():
+                model(X)
+
+        assert expected is ("loop/modules_left_on" in seen.trial.tensor_names())
 
     @pytest.mark.parametrize(("with_buffers", "expected"), [(False, [1.0]), (True, [])])
     def test_batch_norm_of_a_copy_without_running_statistics_is_counted(

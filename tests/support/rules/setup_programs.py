@@ -418,6 +418,30 @@ def encodes(reduction, *, target=lambda x: x):
         optimizer.step()
 
 
+class Dropping(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return self.layer(F.dropout(x, 0.2, training=self.training))
+
+
+class AlwaysDropping(Dropping):
+    def forward(self, x):
+        return self.layer(F.dropout(x, 0.2))
+
+
+def evaluates(kind):
+    """Train, and evaluate in eval mode."""
+    torch.manual_seed(0)
+    model = kind()
+    _train(model)
+    model.eval()
+    with torch.no_grad():
+        model(_points()[0])
+
+
 class Padded(nn.Module):
     """Attends to tokens, of which those that pad a sample are 0."""
 
@@ -964,6 +988,10 @@ CASES = {
     "a block that is called in a loop": Case(partial(repeated, "looped")),
     "momentum of another library": Case(partial(normalized, 0.99), "momentum all"),
     "momentum of one": Case(partial(normalized, 1.0), "momentum all"),
+    "dropout of a function": Case(partial(evaluates, Dropping), "", "training_mode"),
+    "dropout of a function that knows no mode": Case(
+        partial(evaluates, AlwaysDropping), "left_on", "training_mode"
+    ),
     "momentum of zero": Case(partial(normalized, 0.0), "momentum none"),
     "momentum that is too small for so few steps": Case(
         partial(normalized, 0.001, steps=120), "momentum slow"

@@ -22,6 +22,7 @@ from ....capture.open_step import OpenStep
 from ....capture.profiling import Phases
 from ....model.steps import Mode
 from ..events import LossCall
+from ..functional_dropout import leaves_dropout_on
 from ..internals import (
     BatchNorm,
     Dropout,
@@ -285,7 +286,9 @@ class Loop:
         self._scalars, self._summaries = scalars, summaries
         self._weights = LossWeights()
         self._depends: dict[type, bool] = {}
+        self._leaves_on: dict[type, bool] = {}
         self._num_modules, self._num_in_eval, self._dropout = 0, 0, 0.0
+        self._num_left_on = 0
         # How many normalizations had no statistics to go by; those that have, or are trained in
         # eval mode without, and need no look.
         self._num_unfilled = 0
@@ -311,7 +314,7 @@ class Loop:
 
     def begin(self, step: OpenStep, *_: object) -> None:
         self._num_modules, self._num_in_eval, self._dropout = 0, 0, 0.0
-        self._num_unfilled = 0
+        self._num_unfilled = self._num_left_on = 0
         self._is_training |= step.mode is Mode.TRAIN
         self._phases.turn("forward")
 
@@ -320,6 +323,8 @@ class Loop:
         kind = type(module)
         if kind not in self._depends:
             self._depends[kind] = _depends_on_mode(kind)
+            self._leaves_on[kind] = leaves_dropout_on(kind)
+        self._num_left_on += self._leaves_on[kind] and not module.training
         if not self._depends[kind]:
             return
         if is_of_keras(kind):
@@ -378,6 +383,8 @@ class Loop:
             if self._dropout:
                 numbers["loop/dropout"] = self._dropout
         if evaluates:
+            if self._num_left_on:
+                numbers["loop/modules_left_on"] = self._num_left_on
             self._end_interval(numbers)
         if numbers:
             self._observer.numbers(step, numbers, _COLLECTION)
