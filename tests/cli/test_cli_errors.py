@@ -24,7 +24,7 @@ def told(capsys, *arguments):
     [
         (["replay", "r", "--step", "x"], "'x' is not a valid integer; see: stepwatch replay --hel"),
         (["replay", "r"], "missing option '--step'; see: stepwatch replay --help"),
-        (["show"], "missing argument 'RUN'; see: stepwatch show --help"),
+        (["diff"], "missing argument 'RUN_A'; see: stepwatch diff --help"),
         (["show", "r", "more"], "unexpected extra argument (more); see: stepwatch show --help"),
         (["show", "r", "--tenser", "w"], "--tenser"),
         (["show", "r", "--tensor"], "option '--tensor' requires an argument"),

@@ -63,6 +63,18 @@ class TestNames:
     def test_every_verb_takes_them(self, runs, verb, arguments):
         assert verb(*arguments)[0] in (0, 1)
 
+    @pytest.mark.parametrize("name", ["show", "check", "blackbox", "profile", "report", "watch"])
+    def test_verbs_that_only_look_take_the_newest_by_themselves(self, runs, verb, capsys, name):
+        """And say which it is, not in what programs read."""
+        alone, named = verb(name, "--json"), verb(name, "latest", "--json")
+
+        assert alone[:2] == named[:2]
+        assert "the newest run, runs/c" in alone[2]
+        assert "newest" not in named[2]
+
+    def test_where_there_is_no_run_they_say_so(self, verb):
+        assert "no run 'latest': there is no run in runs" in verb("show")[2]
+
     def test_two_of_them_are_compared(self, runs, verb):
         assert "only in " in verb("diff", "-2", "-1")[1]
 

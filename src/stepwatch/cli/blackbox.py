@@ -25,7 +25,7 @@ from ..runtime.terminal import print_text
 from ..trial import Trial
 from ..trial.last_steps import Moment, end_ns_of, moments_of
 from .console import console, print_hanging, print_json, table
-from .run_names import RUN, RunVerb
+from .run_names import RunVerb, run_or_newest
 
 _COLUMNS = ("mean", "std", "l2", "min", "max", "zeros", "non_finite")
 _MOST_BAD = 8
@@ -34,7 +34,7 @@ _STATES = {"running": "is running", "stopped": "was stopped", "interrupted": "wa
 
 
 @click.command(cls=RunVerb)
-@click.argument("run", type=RUN)
+@run_or_newest
 @click.option(
     "--steps", default=10, show_default=True, type=click.IntRange(1), help="So many of the last."
 )

@@ -36,14 +36,14 @@ from .console import (
     print_outcomes,
     track_progress,
 )
-from .run_names import RUN, RunVerb
+from .run_names import RunVerb, run_or_newest, runs_or_newest
 
 _MOST_CHAINS = 5
 T = TypeVar("T")
 
 
 @click.command(cls=RunVerb)
-@click.argument("runs", type=RUN, nargs=-1, required=True)
+@runs_or_newest
 @click.option("--rules", multiple=True, help="Rules, as for: stepwatch run.")
 @click.option("--all", "show_all", is_flag=True, help="Print every finding, not only causes.")
 @click.option("-v", "--verbose", is_flag=True, help="List what was not checked, and why.")
@@ -147,7 +147,7 @@ _POLL_S = 0.2
 
 
 @click.command(cls=RunVerb)
-@click.argument("run", type=RUN)
+@run_or_newest
 @click.option("--rules", multiple=True, help="Rules, as for: stepwatch run.")
 @click.option("--on-finding", multiple=True, help="What to do about them, as for: stepwatch run.")
 @click.option("--wait", default=0.0, help="Seconds to wait for the run to appear.")

@@ -16,7 +16,7 @@ from ..profile.analysis import DeviceSummary, Summary, summarize
 from ..runtime.terminal import print_text
 from ..trial import Trial
 from .console import console, print_json, table, working
-from .run_names import RUN, RunVerb
+from .run_names import RunVerb, run_or_newest
 
 # All workers know of a request within this time.
 _KNOWN_AFTER_S = 5.0
@@ -30,7 +30,7 @@ _TITLES = {
 
 
 @click.command(cls=RunVerb)
-@click.argument("run", type=RUN)
+@run_or_newest
 @click.option(
     "--trace",
     metavar="STEPS",

@@ -15,12 +15,12 @@ from ..rules import DEFAULT_RULES
 from ..runtime.terminal import print_text
 from ..trial import Trial
 from .console import print_json, track_progress
-from .run_names import RUN, RunVerb
+from .run_names import RunVerb, run_or_newest
 from .show import write_page
 
 
 @click.command(cls=RunVerb)
-@click.argument("run", type=RUN)
+@run_or_newest
 @click.option(
     "--kind", type=click.Choice(registry.names(GROUP)), help="Which; by default what suits."
 )

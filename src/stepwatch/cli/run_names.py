@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -16,12 +18,14 @@ from click.shell_completion import CompletionItem
 from ..config import runs_folder
 from ..errors import RunNotFound
 from ..formats.manifest import END, RUN_KEY
+from ..runtime.terminal import print_text
 from ..store import scheme_of
 
 #: What stands for the newest run.
 LATEST = "latest"
 _BACK = re.compile(r"-(\d+)")
 _MOST_COMPLETED = 200
+T = TypeVar("T")
 
 
 def find_run(name: str, folder: Path | None = None) -> str:
@@ -102,3 +106,17 @@ class RunVerb(click.Command):
 
 
 RUN = RunName()
+
+
+def _newest(_: click.Context, __: click.Parameter, given: T) -> T | str | tuple[str, ...]:
+    """Return the runs that were named; else the newest, and say on standard error which it is."""
+    if given:
+        return given
+    run = find_run(LATEST)
+    print_text(f"stepwatch: the newest run, {run}", file=sys.stderr)
+    return run if given is None else (run,)
+
+
+#: Arguments of verbs that only look: without a run they look at the newest.
+run_or_newest = click.argument("run", type=RUN, required=False, callback=_newest)
+runs_or_newest = click.argument("runs", type=RUN, nargs=-1, callback=_newest)

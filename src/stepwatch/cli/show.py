@@ -40,7 +40,7 @@ from .console import (
     print_outcomes,
     table,
 )
-from .run_names import RUN, RunVerb
+from .run_names import RunVerb, run_or_newest
 
 _STYLES = {"done": "green", "failed": "bold red", "retried": "yellow"}
 
@@ -77,7 +77,7 @@ _MOST_NAMES, _MOST_CAUSES = 3, 5
 
 
 @click.command(cls=RunVerb)
-@click.argument("run", type=RUN)
+@run_or_newest
 @click.option("--tensor", help="Show the statistics of this tensor; a regular expression.")
 @click.option(
     "--statistic",
