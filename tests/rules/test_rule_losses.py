@@ -102,6 +102,27 @@ class TestLossNotDecreasing:
         (finding,) = self._turning(knots, values)
         assert ("rose", step) == (finding.evidence["verdict"], finding.step)
 
+    @pytest.mark.parametrize(
+        ("ratio", "after", "expected"),
+        [(0.2, 0.9, ["lost"]), (0.2, 0.39, []), (0.01, 0.39, [])],
+        ids=["lost", "within twice the best", "by steps of usual size"],
+    )
+    def test_large_steps_that_throw_away_what_was_learned_are_found(self, ratio, after, expected):
+        """As at the end of a warm-up that goes too high."""
+        corners = [1.1, 0.2, 0.2, after, 0.7 * after]
+        losses = np.interp(np.arange(600), [0, 40, 60, 90, 600], corners)
+        steps = loss_steps(losses)
+        for at in range(11):
+            weights = np.ones(4)
+            observed = {"weights": {"w": weights}, "gradients": {"gradient/w": weights}}
+            updates = {"update_ratio/w": ratio if at == 10 else 1e-3}
+            losses_of_step = {"losses": {"L": losses[at]}}
+            steps[at] = step_of({**observed, **losses_of_step, "updates": updates}, at)
+        spec = "loss_not_decreasing:num_steps=100,smooth=25,converged_ratio=0.9,diff_percent=0"
+
+        found = [finding.condition for finding in run(spec, steps)]
+        assert expected == [one for one in found if one]  # else it rose, as far as is known
+
     @pytest.mark.parametrize("factor", [1.1, 2.0])
     def test_a_rise_that_no_noise_explains_need_not_wait(self, factor):
         """Told once the last 25 losses are all above the first 25, however far apart they are."""

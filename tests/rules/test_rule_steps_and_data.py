@@ -333,6 +333,15 @@ class TestStepSize:
 
         assert expected == [one.condition for one in judged("step_size", steps)[0]]
 
+    def test_weights_that_begin_at_zero_say_nothing_of_the_rate(self):
+        """Their first step is all that there is of them."""
+        steps = [
+            _trained(at, weight=0.1 * at, ratio=1 / max(at, 1), loss=3.0 if at else 1.0)
+            for at in range(20)
+        ]
+
+        assert [] == [one.condition for one in judged("step_size", steps)[0]]
+
     @pytest.mark.parametrize(("stale", "expected"), [(0, ["far_too_high"]), (2, [])])
     def test_of_gradients_that_add_up_the_rate_says_nothing(self, stale, expected):
         def added_up(at):
@@ -652,6 +661,11 @@ class TestRepeatedData:
         steps = [batch(40, 0, Mode.EVAL), *(batch(8, at, Mode.TRAIN) for at in range(1, 51))]
 
         assert found == [one.condition for one in judged("repeated_data", steps)[0]]
+
+    @pytest.mark.parametrize("counts", [[[1] * 8] * 30 + [[1] * 5], [[1] * 5] + [[1] * 8] * 30])
+    def test_samples_that_are_told_from_one_another_are_no_classes(self, counts):
+        """As in a contrastive loss: there are as many as the batch has samples."""
+        assert [] == self._found(counts)
 
     def test_steps_of_evaluation_are_not_counted_as_training(self):
         counts = {"classes": {"class_count/cross_entropy": np.array([8, 0, 0])}}

@@ -15,10 +15,12 @@ from ..model.record import Layout, StepRecord, TensorInfo
 from ..numerics.measures import Floats, by_x, global_norm, listed, magnitude, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .history import Series
-from .shared import ELEMENTWISE, is_trained, of_same_loss, prefixed
+from .shared import ELEMENTWISE, is_trained, of_same_loss, prefixed, weighted_mean
 
 #: Below this fraction of their norm a step does not move the weights.
 STILL = 3e-6
+#: A learning rate is too high by which one of the first steps moves weights by this fraction.
+EARLY_STEPS, EARLY_RATIO = 11, 0.1
 #: A loss swings if from one step to the next it changes by this fraction of its median, and an
 #: update is larger than this fraction of the weights.
 SWING, LARGE_UPDATE = 0.3, 0.02
@@ -65,7 +67,7 @@ SCALE_TARGETS = (
     " predicted back; or begin with a last bias at their mean"
 )
 # With these reasons, inputs that are not scaled may be what is behind it.
-_OF_INPUTS = frozenset({"overshot", "still", "faded", "swings", "flat", "data"})
+_OF_INPUTS = frozenset({"overshot", "still", "large", "faded", "swings", "flat", "data"})
 #: Targets grew if the median of their root mean square over so many full steps did by this factor.
 GROWN, GROWS_OVER, REMEMBERED = 1.1, 5, 200
 
@@ -362,6 +364,44 @@ def _first_output(step: StepView, record: StepRecord) -> float:
 _OBSERVED = frozenset({"weights", "labels", "gradients"})
 
 
+class FirstUpdates:
+    """How far the first steps moved the weights, in the mean over all elements.
+
+    A weight that was 0 at first is moved by all that there is of it, and is not counted.
+    """
+
+    def __init__(self) -> None:
+        self._num_steps = 0
+        self._blank: set[str] = set()
+        #: The largest update so far, as a fraction of the norm of what it moved.
+        self.largest = 0.0
+
+    @property
+    def are_large(self) -> bool:
+        """Whether one moved the weights by more than ``EARLY_RATIO`` of their norm."""
+        return self.largest > EARLY_RATIO
+
+    def add(self, step: StepView) -> None:
+        """Add a TRAIN step that was observed in full; those after ``EARLY_STEPS`` do not count."""
+        self._num_steps += 1
+        if self._num_steps > EARLY_STEPS:
+            return
+        if self._num_steps == 1:
+            self._blank = {
+                tensor.name
+                for group in step.groups("weights")
+                for tensor in group.where(group.quantity("l2") == 0)
+            }
+        for group in step.groups("updates"):
+            counts = [
+                name.startswith(RATIO) and name.removeprefix(RATIO) not in self._blank
+                for name in group.names
+            ]
+            ratio = weighted_mean(group.where(np.array(counts))) if any(counts) else math.nan
+            self.largest = max(self.largest, 0.0 if math.isnan(ratio) else ratio)
+            return
+
+
 class Circumstances:
     """Remembers the first and the last step that was observed in full."""
 
@@ -372,7 +412,7 @@ class Circumstances:
         self._inputs, self._raw_targets = RawInputs(), RawTargets()
         self._last: StepRecord | None = None
         self._update = self._dropout = self._penalty = math.nan
-        self._num_steps = 0
+        self._num_steps, self._first_updates = 0, FirstUpdates()
         #: Whether a loss is one of a policy or of the values of actions: it need not fall.
         self.by_reward = False
         # The root mean square of the targets of each loss, at the last full steps.
@@ -407,6 +447,17 @@ class Circumstances:
         self._last = record
         update = update_size(step, record)
         self._update = self._update if math.isnan(update) else update
+        self._first_updates.add(step)
+
+    @property
+    def large_steps(self) -> str:
+        """Say that the first steps were too large, ``""`` if they were not."""
+        if not self._first_updates.are_large:
+            return ""
+        return (
+            f"the learning rate is too high: one of the first {EARLY_STEPS} steps moved the weights"
+            f" by {self._first_updates.largest:.0%} of their norm, where 0.1% is usual"
+        )
 
     def targets_grew(self, loss: str, since: int) -> bool:
         """Return whether the targets of a loss grew, so that it may: as returns of a policy do.
@@ -498,6 +549,8 @@ class Circumstances:
                 f"it changes by {number(100 * swing)}% from step to step, and {moves}",
                 "lower the learning rate tenfold",
             )
+        if self.large_steps:
+            return Reason("large", self.large_steps, "lower the learning rate tenfold, or more")
         flat = _flat(self._last)
         if flat:
             return Reason(

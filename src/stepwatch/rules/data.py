@@ -271,6 +271,7 @@ class RepeatedData(Rule):
         # and the first at which it was this batch.
         self._batches: dict[str, tuple[tuple[int, ...], int, int, int]] = {}
         self._counts: Series[tuple[str, str], Floats] = Series(self.looks)
+        self._num_classes: dict[tuple[str, str], int] = {}
         self._totals: dict[tuple[str, str], Floats] = {}
         # Of each loss the classes at the first looks, and the TRAIN step of the last one.
         self._first_counts: dict[tuple[str, str], list[Floats]] = {}
@@ -294,7 +295,7 @@ class RepeatedData(Rule):
         if step.mode is Mode.EVAL:
             for worker in step.workers:
                 self._count_evaluated(step, worker)
-            for tensor, counts in _class_counts(step):
+            for tensor, counts in self._class_counts(step):
                 key = tensor.worker, tensor.name
                 self._first_evaluated = self._first_evaluated or step.at
                 # Boosting evaluates all of them in each round.
@@ -309,7 +310,7 @@ class RepeatedData(Rule):
         for tensor in step.tensors("labels"):
             yield from self._evaluate_labels(step, tensor)
         boosting = {group.record.worker for group in step.groups("boosting")}
-        for tensor, counts in _class_counts(step):
+        for tensor, counts in self._class_counts(step):
             if tensor.worker not in boosting:
                 yield from self._evaluate_classes(step, tensor, counts)
             elif len(counts) > 2:
@@ -345,6 +346,21 @@ class RepeatedData(Rule):
                 condition=f"unseen_class {name}",
                 remedy=_UNSEEN,
             )
+
+    def _class_counts(self, step: StepView) -> Iterator[tuple[TensorView, Floats]]:
+        """Yield how many labels of each class there are, where that was counted.
+
+        Of classes that are more or fewer from step to step, as the samples of a batch that are told
+        from one another, nothing is yielded once they are.
+        """
+        for tensor in step.tensors("classes"):
+            if tensor.name.startswith(_PREFIX) and tensor.name in tensor.record.raw:
+                key, counts = (tensor.worker, tensor.name), np.asarray(tensor.value(), np.float64)
+                if self._num_classes.setdefault(key, len(counts)) != len(counts):
+                    self._num_classes[key] = 0
+                    self._totals.pop(key, None)
+                else:
+                    yield tensor, counts
 
     def _looked_at(self, worker: str, name: str) -> Floats | None:
         """Return the labels of training of each class, if no class can have been overlooked."""
@@ -653,13 +669,6 @@ def _are_classes(tensor: TensorView) -> bool:
         and shape[0] >= _BatchesOfOne.SAMPLES
         and shape[1:] in ((), (1,))
     )
-
-
-def _class_counts(step: StepView) -> Iterator[tuple[TensorView, Floats]]:
-    """Yield how many labels of each class there are, where that was counted."""
-    for tensor in step.tensors("classes"):
-        if tensor.name.startswith(_PREFIX) and tensor.name in tensor.record.raw:
-            yield tensor, np.asarray(tensor.value(), np.float64)
 
 
 def _samples(batches: list[TensorView]) -> int:

@@ -27,7 +27,7 @@ from ..numerics.measures import (
 from ..numerics.statistics import COUNT, MAX, MIN, NAN, NEGINF, POSINF, SUM_ABS, SUM_SQ
 from .circumstances import PaddedSequences, Reason, WeightHistory
 from .history import Norms, Series
-from .shared import in_a_row, is_of_trainable, is_scalar, is_trainable, losses_of
+from .shared import COMPOSED, in_a_row, is_of_trainable, is_scalar, is_trainable, losses_of
 
 
 class StaleGradients(Rule):
@@ -83,8 +83,9 @@ class GradAccumulationScale(Rule):
 
     The derivatives of what ``backward()`` is called on, by the losses of a step, add up to 1
     where each of n micro-batches is divided by n. Where nothing is divided they add up to n, and
-    so the gradient is n times that of the whole batch (``sum``). Where gradients are set to zero
-    between micro-batches only the last of them counts (``lost``).
+    so the gradient is n times that of the whole batch (``sum``); unless losses are sums over the
+    samples, for these add up to that of the whole batch. Where gradients are set to zero between
+    micro-batches only the last of them counts (``lost``).
 
     Trainers, and accelerate, are asked for a number of micro-batches. ``fewer``: steps have fewer
     of them on average, below ``FEWER`` times the number, as where ``accumulate()`` is not entered,
@@ -139,7 +140,8 @@ class GradAccumulationScale(Rule):
             if weight != weight:
                 continue
             self._steps += 1
-            holds = parts > 1 and abs(weight - parts) <= self.tolerance * parts
+            is_mean = not step.scalar("loop/summed_losses", worker) > 0
+            holds = is_mean and parts > 1 and abs(weight - parts) <= self.tolerance * parts
             holds = holds and _are_micro_batches(step, worker, parts)
             if self.persists(worker, holds):
                 yield self.finding(
@@ -264,10 +266,6 @@ class _Pace:
     first_step: int
 
 
-#: Losses that are made of others.
-_COMPOSED = ("loss/backward", "loss/Trainer")
-
-
 def _are_micro_batches(step: StepView, worker: str, parts: float) -> bool:
     """Return whether one loss was computed of each of so many different batches.
 
@@ -277,7 +275,7 @@ def _are_micro_batches(step: StepView, worker: str, parts: float) -> bool:
     counts = {
         int(loss.record.statistics[loss.row, COUNT])
         for loss in step.tensors("losses", worker=worker)
-        if loss.name not in _COMPOSED
+        if loss.name not in COMPOSED
     }
     digests = [tensor.digest for tensor in step.tensors("batches", worker=worker)]
     is_known = bool(digests) and None not in digests

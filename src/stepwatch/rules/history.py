@@ -30,6 +30,8 @@ NOISY, LOOKS = 0.05, 3
 FAR = 4.0
 #: A loss that rises after it had fallen may turn below so many times what it began at.
 TURNS = 2.0
+#: What was learned is lost where a loss is so many times its best, and began at so many times that.
+LOST = 2.0
 #: Of so many losses two fifths can be compared, where there will be no more.
 LEAST_SHORT = 60
 
@@ -52,7 +54,10 @@ class LossHistory:
         self._is_above = False
         self.first = self._highest = math.nan  # what it began at, and the first few if higher
         self._lowest = math.inf  # of what was compared
-        self.bad = False
+        #: The least median, and the step at which it was.
+        self.best: tuple[StepNumber, float] | None = None
+        self._num_added = 0
+        self.bad = self.is_lost = False
         self.risen: tuple[StepNumber, float, float] | None = None  # a rise that may turn
         self.judged = self.is_short = False
         self._doubted: float | None = None
@@ -61,6 +66,11 @@ class LossHistory:
     def add(self, at: int, step: StepNumber, loss: float) -> tuple[StepNumber, float, float] | None:
         """Add a loss; return the earlier step, its loss and this one when it is time to judge."""
         self.losses.append((at, step, loss))
+        self._num_added += 1
+        if self._num_added >= self.smooth > 1 and not self._num_added % (self.smooth // 4 or 1):
+            median = self.last
+            if self.best is None or median < self.best[1]:
+                self.best = step, median
         if self._last_evaluated is None:
             if len(self.losses) == self.smooth:
                 self._last_evaluated = at
@@ -86,6 +96,15 @@ class LossHistory:
         then = self._median(end)
         self._lowest = min(self._lowest, then, self.last)
         return self.losses[end - 1][1], then, now
+
+    def lost(self, at: StepNumber, now: float) -> tuple[StepNumber, float] | None:
+        """Return when a loss was best, and what, if it is ``LOST`` times that: else ``None``.
+
+        It has been so for the steps between judgements, and began at so many times that, too.
+        """
+        if self.best is None or not 0 < LOST * self.best[1] <= min(now, self.first):
+            return None
+        return self.best if at.train_step - self.best[0].train_step >= self._num_steps else None
 
     def shortened(self) -> LossHistory | None:
         """Return the losses but the first fifth, to compare the second fifth with the last.

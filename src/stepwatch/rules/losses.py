@@ -29,6 +29,7 @@ from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .circumstances import Circumstances, Reason, Stages
 from .data import ALL_DATA, FewSamples
 from .history import (
+    LOST,
     Fifths,
     FirstValues,
     LossHistory,
@@ -42,6 +43,7 @@ from .history import (
 )
 from .logged_metrics import NOT_TRAINING
 from .shared import (
+    COMPOSED,
     direction,
     in_a_row,
     is_loss,
@@ -190,11 +192,12 @@ class LossDirection(Rule):
     ) -> Findings:
         """Judge what ``backward`` is called on, of which the loss is a term."""
         objective = step.scalar("loop/objective", worker)
-        if math.isnan(objective):
-            return  # as between full steps
+        if math.isnan(objective) or name in COMPOSED:
+            return  # as between full steps; or nothing but the whole is known
         began = self._first.of(f"loop/objective/{worker}", objective)
         limit = -UNBOUNDED * max(1.0, abs(began))
-        holds = objective < limit and not value <= RISEN * first
+        # not a number before there are enough first ones
+        holds = objective < limit and not value <= RISEN * first and began == began
         if self.persists((worker, "outweighed"), holds, 2):
             yield self.finding(
                 step,
@@ -589,12 +592,13 @@ class LossNotDecreasing(Rule):
     With ``converged_ratio``, a rise after the loss had fallen, to less than twice what it began
     at, waits for ``num_steps`` more or the end: a task may become harder on purpose, and targets
     may move, as those of a network that follows the trained one. A loss that falls again by then
-    is not reported.
+    is not reported. ``lost``: unless steps are too large from the start, and it stays at more than
+    ``LOST`` times its best.
     """
 
     name = "loss_not_decreasing"
     per_model = True
-    sign = "outcome"
+    sign: ClassVar[Mapping[str, str]] = {"lost": "rate", "*": "outcome"}
 
     collection_names: Sequence[str] = parameter((), "Judge the scalars of these collections.")
     tensor_regex: Sequence[str] = parameter((), "And scalars whose name matches one of these.")
@@ -746,12 +750,38 @@ class LossNotDecreasing(Rule):
             verdict, then_step, then = series.waited(verdict, compared, self.converged_ratio)
             if verdict == "rose" and self._circumstances.targets_grew(name, then_step.number):
                 verdict = ""
-        started, series.bad = bool(verdict) and not series.bad, bool(verdict)
-        if started:
+        lost = None
+        if self._circumstances.large_steps and isinstance(step, StepView) and step.trains:
+            lost = series.lost(step.at, now)
+            verdict = "" if lost is not None else verdict
+        started, series.bad = bool(verdict) and not series.bad, bool(verdict or lost)
+        newly_lost, series.is_lost = lost is not None and not series.is_lost, lost is not None
+        if lost is not None and newly_lost:
+            yield self._lost_finding(name, step, lost, now)
+        elif started:
             reason = self._circumstances.reason(series.recent) if math.isfinite(now) else None
             yield self._finding(
                 name, step, verdict, (then_step, then, now), reason, series.smooth, mode
             )
+
+    def _lost_finding(
+        self, name: str, step: StepView | StepNumber, best: tuple[StepNumber, float], now: float
+    ) -> Finding:
+        """Return that steps which are too large threw away what was learned."""
+        then_step, then = best
+        return self.finding(
+            step,
+            name,
+            f"{self._circumstances.large_steps}; {name} had fallen to {number(then)} at step"
+            f" {then_step.train_step}, and is {number(now)} at step {step.train_step}, more than"
+            f" {LOST:g} times that",
+            value=now,
+            threshold=LOST * then,
+            onset=then_step,
+            condition="lost",
+            remedy="lower the learning rate tenfold, or more",
+            evidence={"since_step": then_step.number, "then": then, "now": now},
+        )
 
     def _has_fallen(self, series: LossHistory) -> bool:
         """Return whether a loss has converged before there were enough steps to compare."""

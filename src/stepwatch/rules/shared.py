@@ -22,6 +22,10 @@ from ..numerics.statistics import COUNT, NAN, NEGINF, POSINF, SUM
 Array = npt.NDArray[np.generic]
 
 
+#: Losses that are made of others, or of what nobody else saw.
+COMPOSED = ("loss/backward", "loss/Trainer")
+
+
 def is_scalar(layout: Layout, tensor: TensorInfo) -> bool:  # noqa: ARG001 - a Selection's keep
     """Return whether a tensor has one element."""
     return math.prod(tensor.shape) == 1

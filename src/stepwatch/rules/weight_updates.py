@@ -18,7 +18,15 @@ from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
 from ..numerics.measures import Floats, global_norm, listed, non_finite, number
 from ..numerics.statistics import COUNT, SUM, SUM_ABS, SUM_SQ
-from .circumstances import RATIO, RawInputs, RawTargets, update_size
+from .circumstances import (
+    EARLY_RATIO,
+    EARLY_STEPS,
+    RATIO,
+    FirstUpdates,
+    RawInputs,
+    RawTargets,
+    update_size,
+)
 from .history import Series
 from .shared import (
     is_of_trainable,
@@ -28,7 +36,6 @@ from .shared import (
     is_trained,
     losses_of,
     out_of_range,
-    weighted_mean,
 )
 
 # name and ratio of tensors, and over how many steps they moved by it
@@ -432,7 +439,7 @@ class StepSize(Rule):
         self._losses = Selection(("losses",), keep=is_scalar)
         self._of_loss: dict[str, _Loss] = {}
         self._of_worker: dict[str, _WeightNorms] = {}
-        self._early_ratio = 0.0
+        self._first_updates = FirstUpdates()
         self._early_losses: dict[str, list[float]] = {}
         self._began: StepNumber | None = None
         self._inputs, self._targets = RawInputs(), RawTargets()
@@ -445,7 +452,7 @@ class StepSize(Rule):
         losses = losses_of(step, self._losses)
         for name, value in losses.items():
             self._of_loss.setdefault(name, _Loss()).add(step.mode_step, value)
-        if self._steps <= _EARLY_STEPS:
+        if self._steps <= EARLY_STEPS:
             yield from self._evaluate_start(step, losses)
         for group, names in self._weights.groups(step):
             worker = group.record.worker
@@ -459,18 +466,14 @@ class StepSize(Rule):
 
     def _evaluate_start(self, step: StepView, losses: Mapping[str, float]) -> Findings:
         """Judge the first steps, whose updates may throw a model off once and for all."""
-        for group in step.groups("updates"):
-            ratios = group.record.layout.matching("^update_ratio/")[group.rows]
-            ratio = weighted_mean(group.where(ratios)) if ratios.any() else math.nan
-            self._early_ratio = max(self._early_ratio, 0.0 if math.isnan(ratio) else ratio)
-            break
+        self._first_updates.add(step)
         for name, value in losses.items():
             self._early_losses.setdefault(name, []).append(value)
-        if self._steps < _EARLY_STEPS or len(self._early_losses) != 1:
+        if self._steps < EARLY_STEPS or len(self._early_losses) != 1:
             return  # of several losses one may well rise, as those of a discriminator
         ((name, (first, *later)),) = self._early_losses.items()
         now = float(np.median(later)) if later else math.nan
-        if not (self._early_ratio > _EARLY_RATIO and first > 0 and now > _EARLY_RISE * first):
+        if not (self._first_updates.are_large and first > 0 and now > _EARLY_RISE * first):
             return
         if any(step.scalar("optimizer/stale_gradients", one) > 0 for one in step.workers):
             return  # gradients that add up make steps too large whatever the rate is
@@ -482,10 +485,10 @@ class StepSize(Rule):
             step,
             name if rate is None else rate,
             f"{what} is far too high: a step moved the weights by"
-            f" {self._early_ratio:.0%} of their norm, where 0.1% is usual, and {name} went from"
-            f" {number(first)} to {number(now)} in the first {_EARLY_STEPS} steps",
-            value=self._early_ratio,
-            threshold=_EARLY_RATIO,
+            f" {self._first_updates.largest:.0%} of their norm, where 0.1% is usual, and"
+            f" {name} went from {number(first)} to {number(now)} in the first {EARLY_STEPS} steps",
+            value=self._first_updates.largest,
+            threshold=EARLY_RATIO,
             onset=self._began,
             condition="far_too_high",
             remedy=self._inputs.remedy("lower the learning rate a hundredfold, or warm it up"),
@@ -576,9 +579,8 @@ class StepSize(Rule):
         return bool(losses) and all(loss.rose(self.fall) for loss in losses)
 
 
-# The first steps of a training, of which one moved the weights by more than this share of their
-# norm, while the median loss became so many times the first one.
-_EARLY_STEPS, _EARLY_RATIO, _EARLY_RISE = 11, 0.1, 1.5
+# The median loss after the first became so many times that.
+_EARLY_RISE = 1.5
 
 _STEP_REMEDIES = {
     "unbounded": "look for a term of the loss with the wrong sign, or one that has no least value",

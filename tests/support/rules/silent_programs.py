@@ -74,7 +74,7 @@ def probed(probe=True):
                     model.train()
 
 
-def accumulated(divided=True, twice=False, steps=14):
+def accumulated(divided=True, twice=False, steps=14, reduction="mean"):
     """Four micro-batches a step; or one batch with two backward calls."""
     torch.manual_seed(0)
     model = nn.Linear(8, 4)
@@ -83,7 +83,7 @@ def accumulated(divided=True, twice=False, steps=14):
         optimizer.zero_grad()
         parts = [(x, y)] * 2 if twice else zip(x.chunk(4), y.chunk(4), strict=True)
         for inputs, labels in parts:
-            loss = F.cross_entropy(model(inputs), labels)
+            loss = F.cross_entropy(model(inputs), labels, reduction=reduction)
             (loss / 4 if divided else loss).backward()
         optimizer.step()
 
@@ -402,6 +402,8 @@ SILENT = [
     Scenario("grad_accumulation_scale", partial(accumulated, divided=False), True),
     Scenario("grad_accumulation_scale", accumulated, False),
     Scenario("grad_accumulation_scale", partial(accumulated, divided=False, twice=True), False),
+    Scenario("grad_accumulation_scale", partial(accumulated, divided=False, reduction="sum"),
+             False),
     Scenario("stale_gradients", partial(zeroed, at_all=False), True),
     Scenario("stale_gradients", zeroed, False),
     Scenario("stale_gradients", accumulated, False),

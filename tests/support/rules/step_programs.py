@@ -127,6 +127,12 @@ def outweighed(outputs, y):
     return F.cross_entropy(outputs, y) - 5 * outputs.square().mean()
 
 
+def policy_gradient(outputs, y):
+    """Return a sum over an episode that begins far below 0, as where rewards are negative."""
+    logp = outputs.log_softmax(-1)[torch.arange(len(y)), y]
+    return (logp * (1 + outputs.detach().mean())).sum()
+
+
 def with_entropy(outputs, y):
     """Return a loss that is lower where guesses are less certain."""
     entropy = -(outputs.softmax(-1) * outputs.log_softmax(-1)).sum(-1).mean()
@@ -333,6 +339,7 @@ STEPS = [
     Scenario("loss_direction", trains, False),
     Scenario("loss_direction", partial(trains, loss=outweighed), True),
     Scenario("loss_direction", partial(trains, loss=with_entropy), False),
+    Scenario("loss_direction", partial(trains, 10, loss=policy_gradient), False),
     Scenario("loss_direction", partial(trains, loss=two_ways), False),
     Scenario("repeated_data", partial(trains, data=first_only), True),
     Scenario("repeated_data", partial(trains, data=everything), False),

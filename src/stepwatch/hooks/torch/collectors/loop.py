@@ -284,7 +284,7 @@ class Loop:
         self._observer, self._phases = observer, phases
         self._epoch, self._begun_pass = epoch, begun_pass
         self._scalars, self._summaries = scalars, summaries
-        self._weights = LossWeights()
+        self._weights, self._num_summed = LossWeights(), 0
         self._depends: dict[type, bool] = {}
         self._leaves_on: dict[type, bool] = {}
         self._num_modules, self._num_in_eval, self._dropout = 0, 0, 0.0
@@ -392,6 +392,7 @@ class Loop:
     def on_loss(self, step: OpenStep, name: str, value: torch.Tensor, call: LossCall) -> None:  # noqa: ARG002
         # Of what is written out nobody sees by what it was divided.
         if step.mode is Mode.TRAIN and step.wants(_COLLECTION) and not call.is_written_out:
+            self._num_summed += call.reduction == "sum"
             targets = counted_targets(call) if step.wants(_OF_TARGETS) else None
             self._weights.watch(value, targets)
 
@@ -446,6 +447,7 @@ class Loop:
         weights, num_backwards = self._weights.take(self.loss_scale), self._num_backwards
         of_targets = self._weights.take_of_targets(self.loss_scale)
         num_lost, self._num_lost = self._num_lost, 0
+        num_summed, self._num_summed = self._num_summed, 0
         self.loss_scale, self._num_backwards, self._is_training = None, 0, False
         if not step.wants(_COLLECTION):
             self._end_interval(None)
@@ -456,6 +458,8 @@ class Loop:
         # What says nothing in an ordinary training is left out: each number costs microseconds.
         if num_lost:
             numbers["loop/backwards_lost"] = num_lost
+        if num_summed:
+            numbers["loop/summed_losses"] = num_summed
         if step.mode_step % MEMORY_EVERY == 0:
             numbers.update((f"loop/{name}", value) for name, value in memory_use())
         num_graphs = self._weights.num_graphs
