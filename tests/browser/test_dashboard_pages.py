@@ -340,6 +340,20 @@ class TestVerdict:
             visit.page.wait_for_selector("h1 code")
             assert "output/fc" == visit.page.inner_text("h1")
 
+    def test_the_headline_comes_before_what_draws_its_figures(self, browser, address):
+        """A browser has few connections to a server, and draws nothing while a script runs."""
+        drawing = """
+            new MutationObserver(() => {
+              if (!window.drew && document.querySelector('figure')) window.drew = performance.now();
+            }).observe(document, { subtree: true, childList: true });
+        """
+        with browser.visit(f"{address}#/run?run=healthy", script=drawing) as visit:
+            visit.wait_for_charts(1)
+            asked = [one.partition("?")[0].rpartition("/")[2] for one in visit.asked]
+            assert asked.index("run") < asked.index("evidence.js")
+            painted = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+            assert visit.page.evaluate(f"() => {painted} < window.drew")
+
     def test_what_was_found_is_numbered_in_figures_and_listed_once(self, browser, address):
         """By the title that the headline has, and from where it began."""
         with browser.visit(f"{address}#/run?run={quote('deep/faulty')}") as visit:

@@ -41,6 +41,14 @@ export function tensorLink(run, name, step, text) {
   return link("tensor", { run, name, step }, text ?? el("code", {}, name));
 }
 
+/** Resolves when what the page holds by now is on the screen; soon where nobody sees the page. */
+export function drawn() {
+  return new Promise((done) => {
+    if (document.hidden) done(undefined);
+    else requestAnimationFrame(() => setTimeout(done));
+  });
+}
+
 /** @param {string} name @param {Blob} content */
 export function download(name, content) {
   const href = URL.createObjectURL(content);

@@ -1,6 +1,6 @@
 // A run: is it healthy, what went wrong first, and where.
 
-import { el } from "./dom.js";
+import { drawn, el } from "./dom.js";
 import { count, moment, plural, sentence } from "./format.js";
 import { aboutOf, banner, ending } from "./headline.js";
 import { ask } from "./net.js";
@@ -20,7 +20,8 @@ export async function show({ content, query, signal, state, choose }) {
     state(about.health.state, about.health.tone);
     verdict(top, about, run);
     notes(rest, about);
-    // What draws is most of the page: the headline does not wait for it.
+    // What draws is most of the page: the headline is on the screen before that is run.
+    if (!figures) await drawn();
     figures ??= (await import("./evidence.js")).evidence({ run, query, signal, choose, content });
     await figures.show(about, numbers ?? figures.read());
     if (!rest.isConnected) content.append(rest);
