@@ -51,7 +51,7 @@ class TestForPeople:
         assert 1 == status
         assert "✕ First value that is not finite, step 5" == lines[0]
         assert "the data are not finite" in lines[1]
-        assert "error step 5 (non_finite_origin)" in lines
+        assert "  error · step 5 · rule non_finite_origin" in lines
         assert "  follows from it: values are NaN or infinite (step 5)" in lines
         assert any(f"stepwatch replay {folder / 'run'} --step 5" in line for line in lines)
         assert not any("exploding_tensor" in line for line in lines)
@@ -63,9 +63,9 @@ class TestForPeople:
         _, out, _ = verb("check", folder / "run", "--all")
 
         assert [
-            "error step 5 (non_finite_origin)",
-            "error Values are NaN or infinite, step 5 (exploding_tensor)",
-        ] == [line for line in out.splitlines() if line.startswith("error ")]
+            "error · step 5 · rule non_finite_origin",
+            "error Values are NaN or infinite, step 5 · rule exploding_tensor",
+        ] == [line.strip() for line in out.splitlines() if line.strip().startswith("error ")]
 
     def test_a_cause_is_as_severe_as_the_headline_above_it(self, verb, tmp_path):
         """It is a warning by itself, and what came of it is an error."""
@@ -75,7 +75,7 @@ class TestForPeople:
         _, out, _ = verb("show", tmp_path / "run")
 
         assert out.startswith("✕ Gradients not zeroed")
-        assert "error step 6 (untrained_parameter)" in out.splitlines()
+        assert "  error · step 6 · rule untrained_parameter" in out.splitlines()
         assert not re.search("^warning", out, re.MULTILINE)
 
     def test_more_causes_than_can_be_read_are_counted(self, verb, tmp_path):
@@ -94,7 +94,7 @@ class TestForPeople:
         _, everything, _ = verb("check", tmp_path / "run", "--rules", f"{rule}:Many", "--all")
 
         assert "and 4 more causes with 4 findings (--all lists them)" in out
-        assert (5, 9) == (out.count(" (many)"), everything.count(" (many)"))
+        assert (5, 9) == (out.count("rule many"), everything.count("rule many"))
 
 
 class TestForMachines:
@@ -210,6 +210,32 @@ class TestWhileItTrains:
         assert quiet != ("may follow from it: loss does not fall (step 30)" in said)
 
 
+class TestRemedies:
+    """What to do about a finding is told when it is found, and at the end of a long training."""
+
+    @pytest.mark.parametrize("passed_s", [10.0, 1000.0])
+    def test_what_was_shown_a_moment_ago_is_not_repeated(self, monkeypatch, passed_s):
+        """It still stands above the end of a short training; that of a long one is out of sight."""
+        now = [0.0]
+        monkeypatch.setattr("stepwatch.cli.progress.time.monotonic", lambda: now[0])
+        stream = io.StringIO()
+        progress = Progress("runs/a", stream=stream)
+        progress.count(STUCK)
+        progress.hides(STUCK)
+        now[0] += passed_s
+        progress.summary(End("finished", 0, 40), [STUCK], [])
+
+        assert (passed_s > 100) == ("look at the data" in stream.getvalue())
+        assert "stepwatch:   It rose\n" in stream.getvalue()
+
+    def test_what_was_not_shown_before_is_told_at_the_end(self):
+        """As what is found only then."""
+        stream = io.StringIO()
+        Progress("runs/a", stream=stream).summary(End("finished", 0, 40), [STUCK], [])
+
+        assert "stepwatch:   look at the data\n" in stream.getvalue()
+
+
 class TestEpisodes:
     """What is found again, once its episode is over, is one cause in the summary."""
 
@@ -227,7 +253,7 @@ class TestEpisodes:
             "stepwatch: No better than guessing, step 400\n"
             "stepwatch:   As good as guessing at step 400\n"
         )
-        assert "stepwatch:   step 400 (chance_level)\n" in said
+        assert "stepwatch:   step 400 · rule chance_level\n" in said
         assert "stepwatch:     3 times, steps 400 to 1300\n" in said
         assert 1 == said.lower().count("as good as guessing")
 

@@ -31,7 +31,7 @@ def test_a_finding_is_told_with_its_worker(verb, tmp_path, size, whose):
         writer.close(End("finished", 1, 1))
     out = verb("check", tmp_path / "run", "--rules", "exploding_tensor")[1]
 
-    assert f"error step 0{whose} (exploding_tensor)" == out.splitlines()[3]
+    assert f"  error · step 0{whose} · rule exploding_tensor" == out.splitlines()[3]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_every_line_of_a_training_says_whose_it_is(size, offset, end):
             [
                 "Some rule, step 0",
                 "  It is wrong",
-                "  step 0 (some_rule)",
+                "  step 0 · rule some_rule",
                 "0 checks passed, 1 lacked data",
             ],
         ),

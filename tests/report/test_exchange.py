@@ -195,7 +195,7 @@ class TestFormats:
         """Until the values are no numbers any more."""
         text = markdown(found)
 
-        assert "| warning | `untrained_parameter` | since step 0 (noticed at step 9) |" in text
+        assert "| warning | `untrained_parameter` | since step 0, noticed at step 9 |" in text
         assert "`train.py:20` |" in text
         assert 'title "loss/mse_loss"\n  x-axis "step" 0 --> 10\n' in text
         assert "- overfit lacked data: no loss" in text

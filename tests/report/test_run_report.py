@@ -127,7 +127,7 @@ class TestCauses:
         trial = Trial(open_store(make_run(tmp_path / "run", steps=70)))
         cause = sections(report(judged_run(trial, [began])))["cause-1"]
 
-        said = "Cause: first value that is not finite, since step 50 (noticed at step 60)"
+        said = "Cause: first value that is not finite, since step 50, noticed at step 60"
         assert said == cause.title
 
     def test_what_would_confirm_a_cause_can_be_copied(self, faulty):

@@ -95,7 +95,7 @@ class TestOutcome:
         titles = [headline(ENDED, chains([one]), CORE).title for one in (FOUND, since)]
 
         assert ["Loss spike, step 7", "Loss spike since step 0"] == titles
-        assert "since step 0 (noticed at step 7)" == since.where()
+        assert "since step 0, noticed at step 7" == since.where()
 
     def test_what_would_confirm_it_is_nothing_that_was_done(self):
         """A batch that is saved is looked at, not saved again."""

@@ -51,7 +51,7 @@ class TestPlugin:
         assert re.search(r"^E .*: 2\.weight, 2\.bias \(untrained_parameter\)", first, re.M)
         assert re.search(r"^E +create the optimizer after", first, re.M)
         assert re.search(
-            r"since step 0 \(noticed at step 9\): .*: 2\.weight.*\(untrained_parameter\)", second
+            r"since step 0, noticed at step 9: .*: 2\.weight.*\(untrained_parameter\)", second
         )
         assert "stepwatch show " in first
 

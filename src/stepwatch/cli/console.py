@@ -181,22 +181,22 @@ _NARROWEST = 20
 
 def print_finding(output: Console, finding: Finding, workers: Sequence[str]) -> None:
     """Print a finding and what to do about it; and of whom it is if there are several workers."""
-    _print_origin(output, finding, workers, finding.title)
+    title = f"{finding.title[:1].upper()}{finding.title[1:]}"
+    _print_origin(output, finding, workers, f" [bold]{escape(title)}[/],")
     print_hanging(output, "  ", finding.message)
     if finding.remedy:
         print_hanging(output, "  ", finding.remedy, "dim")
 
 
 def _print_origin(
-    output: Console, finding: Finding, workers: Sequence[str], title: str = ""
+    output: Console, finding: Finding, workers: Sequence[str], title: str = "", indent: str = ""
 ) -> None:
-    """Print where it was found and by which rule, after the title unless the headline said it."""
+    """Print how severe it is, where it was found and by which rule, after what it is called."""
     style = SEVERITY_STYLES.get(finding.severity, "")
     worker = f" of {finding.worker}" if finding.worker and len(workers) > 1 else ""
-    words = f" [bold]{title[:1].upper()}{escape(title[1:])}[/]," if title else ""
-    rule = f"[dim]({escape(finding.rule)})[/]"
     output.print(
-        f"[{style}]{finding.severity}[/]{words} {finding.where()}{worker} {rule}",
+        f"{indent}[{style}]{finding.severity}[/]{title or ' ·'} {finding.where()}{worker}"
+        f" [dim]· rule {escape(finding.rule)}[/]",
         soft_wrap=True,
     )
 
@@ -222,7 +222,7 @@ def print_chains(
     head = verdict.headline
     for one in found[:most]:
         if one.chain.cause is head.cause and head.outcome == "found":  # the headline says it
-            _print_origin(output, one.chain.head, workers)
+            _print_origin(output, one.chain.head, workers, indent="  ")
         else:
             print_finding(output, one.chain.head, workers)
         _print_around(output, one, verdict, verbose=verbose)

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TextIO
 
 import numpy as np
@@ -162,6 +163,8 @@ _FIRST_LINE_S, _LAST_LINE_S = 5.0, 60.0
 _MOST_CHAINS = 10
 # What observing took is a share of the time where training took longer than this, seconds.
 _LONG_S = 20.0
+# What was shown so lately is not repeated at the end, seconds.
+_SEEN_S = 60.0
 _NO_KERNEL = (
     "the compiled kernel is missing: NumPy computes the statistics, about ten times slower; "
     "install a wheel for this platform, or build with a C compiler"
@@ -203,6 +206,7 @@ class Progress:
         #: The tensors of the run, as far as they were observed.
         self.order = StepOrder()
         self._dedup = FindingDedup(self.order)
+        self._shown_at: dict[str, float] = {}  # when each finding was shown
         self._who = "stepwatch"
         self._are_several = self._in_parts = False
         self._warned = False
@@ -253,7 +257,10 @@ class Progress:
 
     def hides(self, finding: Finding) -> bool:
         """Return whether a finding only follows from what was shown, and is but counted."""
-        return self._dedup.hides(finding)
+        is_hidden = self._dedup.hides(finding)
+        if not is_hidden:
+            self._shown_at.setdefault(finding.finding_id, time.monotonic())
+        return is_hidden
 
     def print_line(self, line: str) -> None:
         """Show a line that stays, or nothing where nobody reads any more.
@@ -342,13 +349,14 @@ class Progress:
 
     def _print_findings(self, head: Headline, found: Sequence[Chain]) -> None:
         self.print_line(head.title)
-        for line in filter(None, [head.rest, *head.details, head.remedy]):
+        is_above = head.outcome == "found" and head.cause is not None and self._stands(head.cause)
+        for line in filter(None, [head.rest, *head.details, "" if is_above else head.remedy]):
             self.print_line(f"  {line}")
         shown = episodes(found)
         for one in shown[:_MOST_CHAINS]:
             cause = one.chain.cause
             is_said = cause is head.cause and head.outcome == "found"
-            heading, *below = [f"{cause.where()} ({cause.rule})"] if is_said else cause.lines()
+            heading, *below = [cause.origin] if is_said else self._lines(cause)
             self.print_line(f"  {heading}")
             for line in (*below, *one.lines()):
                 self.print_line(f"    {line}")
@@ -356,6 +364,15 @@ class Progress:
             self.print_line(f"  and {plural(len(shown) - _MOST_CHAINS, 'more cause')}")
         if shown and head.checks:
             self.print_line(counts(head.checks))
+
+    def _lines(self, cause: Finding) -> list[str]:
+        """Return what is said of a cause beneath the headline."""
+        return (replace(cause, remedy="") if self._stands(cause) else cause).lines()
+
+    def _stands(self, finding: Finding) -> bool:
+        """Return whether what to do about a finding was shown so lately that it is still seen."""
+        shown = self._shown_at.get(finding.finding_id)
+        return shown is not None and time.monotonic() - shown < _SEEN_S
 
     def _print_ways_on(self) -> None:
         self.print_line(f"look at it with: stepwatch show {self._run}")

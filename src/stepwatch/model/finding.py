@@ -125,11 +125,20 @@ class Finding:
             >>> Finding("overfit", 33, "loss", "", mode="EVAL", mode_step=1).where()
             'step 32, in evaluation'
             >>> Finding("exploding_tensor", 9, "w", "", mode_step=7, train_onset=3).where()
-            'since step 3 (noticed at step 7)'
+            'since step 3, noticed at step 7'
         """
-        noticed = f" ({self.noticed})" if self.noticed else ""
-        where = f"{self.since}{noticed}"
+        where = ", ".join(filter(None, [self.since, self.noticed]))
         return where if self.mode in TRAINS or self.step < 0 else f"{where}, in evaluation"
+
+    @property
+    def origin(self) -> str:
+        """Where it was and which rule says so, for what stands beneath its title.
+
+        Example:
+            >>> Finding("loss_spike", 7, "loss/mse_loss", "9 is far above 1").origin
+            'step 7 · rule loss_spike'
+        """
+        return f"{self.where()} · rule {self.rule}"
 
     @property
     def since(self) -> str:
