@@ -32,6 +32,7 @@ from tests.support.looked_at import (
     EFFECT,
     EVIL,
     ORIGIN,
+    START_NS,
     begin,
     judge,
     make_arrays,
@@ -573,6 +574,30 @@ class TestMachine:
         steps = StepSummary("worker_0", "TRAIN", 9, 100.0, 100.0, 120.0, 130.0, shares)
 
         assert "60 % of step time waits for data (60 ms of 100 ms)" == sentence([steps])
+
+    def test_what_a_step_takes_is_not_told_of_the_few_that_were_observed_in_full(self, tmp_path):
+        """These take a tenth of a second, and all others a hundredth, as their losses say."""
+        writer = begin(tmp_path / "run")
+        for step in range(100):
+            record = make_record(step, {"loss/mse": np.float32(1.0)})
+            writer.write(replace(record, time_ns=START_NS + step * 10**7))
+        writer.close(End("finished", 1, 100))
+        profile(open_store(tmp_path / "run"), steps=10)
+        told = api.machine(Trial(tmp_path / "run"), {})
+
+        assert "A step takes 10 ms (median of 99)" == told["sentence"]
+        assert told["timed"].startswith("10 of 100 steps were observed in full")
+        assert told["timed"].endswith("(20 ms of 100 ms)")
+        assert 99 == told["last_step"]
+
+    def test_where_all_steps_were_timed_they_speak_for_themselves(self, tmp_path):
+        """The sentence is on where their time goes."""
+        make_looked_at(tmp_path / "run")
+        profile(open_store(tmp_path / "run"), steps=12)
+        told = api.machine(Trial(tmp_path / "run"), {})
+
+        assert told["sentence"].startswith("20 % of step time")
+        assert "" == told["timed"]
 
     def test_the_slowest_worker_is_the_one_whose_own_work_is(self):
         """All steps take as long, as in the backward pass the others wait."""

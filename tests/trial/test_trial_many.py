@@ -68,7 +68,9 @@ class TestEight:
         follow_together(str(tmp_path / "run"), workers=plans, readers=[])
         told = watcher.communicate(timeout=60)[0].splitlines()
 
-        assert "error Values are NaN or infinite, step 30 of worker_4 · rule exploding_tensor" in told
+        assert (
+            "error Values are NaN or infinite, step 30 of worker_4 · rule exploding_tensor" in told
+        )
         assert f"the run finished, {STEPS} steps" in told
 
     def test_a_slow_worker_is_waited_for(self, tmp_path):

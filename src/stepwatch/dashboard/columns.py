@@ -56,10 +56,8 @@ COLUMNS, ROWS = 300, 150
 PATIENCE_S = 0.25
 
 
-def _step_seconds(
-    trial: Trial, axis: StepAxis, points: int, window: Window
-) -> dict[str, Envelopes]:
-    """Return how long TRAIN steps took, from when each was over; by worker.
+def seconds_of_steps(trial: Trial, window: Window = None) -> dict[str, tuple[Ints, Floats]]:
+    """Return how long TRAIN steps took, from when each was over: steps and seconds, by worker.
 
     A row of a run of which not every step is stored stands for all steps since the row before.
     Where other steps lie between two TRAIN steps their time is not that of training, unless they
@@ -69,7 +67,7 @@ def _step_seconds(
     rows = trial.rows(frozenset(names[:1]), ["time_ns", "mode_step"], Mode.TRAIN)
     workers = text_codes(rows.column("worker"))
     columns = [numbers(rows.column(name)) for name in ("step", "mode_step", "time_ns")]
-    found: dict[str, Envelopes] = {}
+    found: dict[str, tuple[Ints, Floats]] = {}
     for code, worker in enumerate(workers.values[:MOST_WORKERS]):
         steps, within, times = (column[workers.codes == code] for column in columns)
         taken, passed = np.diff(within), np.diff(times) / 1e9
@@ -79,9 +77,19 @@ def _step_seconds(
         if window is not None:
             kept &= (steps[1:] >= window[0]) & (steps[1:] <= window[1])
         if kept.any():
-            envelopes = found[worker] = Envelopes(1, points)
-            at = axis.of(steps[1:][kept], True)
-            envelopes.add(np.zeros(len(at), np.int64), at, passed[kept] / taken[kept])
+            found[worker] = steps[1:][kept], passed[kept] / taken[kept]
+    return found
+
+
+def _step_seconds(
+    trial: Trial, axis: StepAxis, points: int, window: Window
+) -> dict[str, Envelopes]:
+    """Return how long TRAIN steps took, for a figure; by worker."""
+    found: dict[str, Envelopes] = {}
+    for worker, (steps, seconds) in seconds_of_steps(trial, window).items():
+        envelopes = found[worker] = Envelopes(1, points)
+        at = axis.of(steps, True)
+        envelopes.add(np.zeros(len(at), np.int64), at, seconds)
     return found
 
 

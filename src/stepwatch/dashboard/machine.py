@@ -16,7 +16,7 @@ from ..numerics.columns import numbers
 from ..profile.analysis import StepSummary, summarize
 from ..profile.statistics import natural_key
 from ..trial import Trial
-from .columns import columns_of
+from .columns import columns_of, seconds_of_steps
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,10 +41,11 @@ def machine_view(trial: Trial, *, points: int) -> dict[str, object]:
     steps = trial.profile.steps(points=points)
     train = [one for one in summary.steps if one.mode == "TRAIN"] or list(summary.steps)
     return {
-        "sentence": sentence(train) + _timed(train, len(trial.step_numbers(Mode.TRAIN))),
+        **_headline(trial, train),
         "slowest": slowest(train),
         "shares": [asdict(one) for one in train],
         "phases": _phases(trial, steps),
+        "last_step": max(columns_of(trial).axis.last, 1),
         "workers": _worker_rows(trial, steps),
         "devices": _devices(trial, points),
         "spent": [asdict(one) for one in summary.spent if one.kind == "layer"][:_MOST_SPENT],
@@ -74,12 +75,26 @@ def sentence(steps: list[StepSummary]) -> str:
     )
 
 
-def _timed(steps: list[StepSummary], of: int) -> str:
-    """Return how many steps that is known of, where it is few of them."""
+def _headline(trial: Trial, steps: list[StepSummary]) -> dict[str, str]:
+    """Return a sentence on steps, and one on those whose parts were timed where these are few.
+
+    Observing a step in full makes it slower, so what is timed of few steps is not said of all.
+    """
+    of = len(trial.step_numbers(Mode.TRAIN))
     if not steps or steps[0].mode != "TRAIN" or steps[0].count >= _NEARLY_ALL * of:
-        return ""
-    few = f"{steps[0].count:,} of {of:,} steps"
-    return f", in the {few} that were observed in full, observing included"
+        return {"sentence": sentence(steps), "timed": ""}
+    timed = (
+        f"{steps[0].count:,} of {of:,} steps were observed in full, which makes a step slower, "
+        f"and timed in parts: {sentence(steps)}"
+    )
+    taken = seconds_of_steps(trial).get(steps[0].worker)
+    if taken is None:
+        return {"sentence": "", "timed": timed}
+    usual_ms, count = float(np.median(taken[1])) * 1000, len(taken[1])
+    return {
+        "sentence": f"A step takes {_milliseconds(usual_ms)} (median of {count:,})",
+        "timed": timed,
+    }
 
 
 def slowest(steps: list[StepSummary]) -> str:
@@ -116,6 +131,7 @@ def _phases(trial: Trial, steps: pa.Table) -> list[dict[str, Any]]:
             {
                 "worker": worker,
                 "x": columns_of(trial).axis.of(numbers(rows.column("step")), True).tolist(),
+                "width": int(count.max()),
                 **{
                     name: _thousandths(numbers(rows.column(f"{name}_ns")) / count / _MS)
                     for name in PHASES

@@ -332,7 +332,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
 
 /** Whether a line is of what is observed at some steps only, so that it is not known in between.
  * @param {Line} line */
-const isSampled = (line) => line.mode === "TRAIN" && !["losses", "metrics", "scalars", "learning_rates", "speed"].includes(line.group);
+const isSampled = (line) => line.group === "phases" || line.mode === "TRAIN" && !["losses", "metrics", "scalars", "learning_rates", "speed"].includes(line.group);
 
 /** The points of a series that have no neighbour to draw a line to.
  * @param {any} u @param {number} series */

@@ -39,8 +39,8 @@ export async function show({ content, query, signal, state }) {
     }
     const told = await ask("machine", { run }, signal);
     said.className = `banner ${told.slowest ? "warning" : "none"}`;
-    said.replaceChildren(el("p", { className: "headline" }, told.sentence || "No step was timed"), told.slowest ? el("p", {}, told.slowest) : "");
-    bars.replaceChildren(...told.shares.map(bar));
+    said.replaceChildren(el("p", { className: "headline" }, told.sentence || "No step was timed"), told.timed ? el("p", {}, told.timed) : "", told.slowest ? el("p", {}, told.slowest) : "");
+    bars.replaceChildren(...told.shares.map((one) => bar(one, told.timed ? " observed in full" : "")));
     spent.replaceChildren(costly("Costliest modules", told.spent), costly("Beside them", told.around));
     drawWorkers(workers, heats, told.workers);
     drawPhases(curves, drawn, told, run);
@@ -55,7 +55,8 @@ export async function show({ content, query, signal, state }) {
 }
 
 // The share of each phase in the time of a step, beside each other.
-function bar(one) {
+/** @param {any} one @param {string} which of the steps these are */
+function bar(one, which) {
   const known = phases.filter((name) => one.shares[name] > 0.001);
   const told = known.map((name) => `${name} ${(one.shares[name] * 100).toFixed(0)} %`).join(", ");
   const stack = el("div", { className: "stack", role: "img", "aria-label": `${one.worker}: ${told}` });
@@ -65,7 +66,7 @@ function bar(one) {
     part.title = `${name}: ${number(one.shares[name] * one.mean_ms)} ms`;
     stack.append(part);
   }
-  return el("div", { className: "bar-row" }, el("span", { className: "about" }, `${one.worker} ${one.mode}`), stack, el("span", { className: "about" }, `${number(one.mean_ms)} ms a step, p95 ${number(one.p95_ms)} ms, ${count(one.count)} steps`));
+  return el("div", { className: "bar-row" }, el("span", { className: "about" }, `${one.worker} ${one.mode}`), stack, el("span", { className: "about" }, `${number(one.mean_ms)} ms a step, p95 ${number(one.p95_ms)} ms, ${count(one.count)} steps${which}`));
 }
 
 function costly(title, spent) {
@@ -110,9 +111,9 @@ function drawPhases(place, drawn, told, run) {
       place.append(drawn.get(title).figure);
     }
     const limit = clipped(one.longest) * 1.3;
-    const line = (name) => ({ name, group: "", mode: name, worker: "", x: one.x, y: one[name].map((value) => (value === null ? null : Math.min(value, limit))), width: 1, whole: true });
+    const line = (name) => ({ name, group: "phases", mode: name, worker: "", x: one.x, y: one[name].map((value) => (value === null ? null : Math.min(value, limit))), width: one.width, whole: true });
     drawn.get(title).draw(phases.filter((name) => one[name].some(Boolean)).map(line), {
-      axis: "step", knots: {}, range: [0, Math.max(1, one.x.at(-1) ?? 1)],
+      axis: "step", knots: {}, range: [0, told.last_step],
       onclick: (x) => { location.hash = address("machine", { run, step: Math.round(x) }); },
     });
   }
