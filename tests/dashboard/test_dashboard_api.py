@@ -567,6 +567,20 @@ def as_batches(record):
     return replace(record, layout=Layout(tuple(tensors)))
 
 
+class TestFacts:
+    def test_steps_of_which_nothing_was_observed_are_counted(self, tmp_path):
+        """And at which ones all was measured, as figures are blank at the others."""
+        writer = begin(tmp_path / "run")
+        for step in range(4):
+            writer.write(make_record(step, {"loss/mse": np.float32(1.0)}))
+        covered = "capturing 1 of 1 parameters; full statistics at 1 step in 50 from step 11 on"
+        writer.close(End("finished", 1, 4, coverage=covered, counted={"TRAIN": 7}))
+        told = api.overview(Trial(tmp_path / "run"), {})
+
+        assert "4 of 7 TRAIN observed" == told["steps_by_mode"]
+        assert "full statistics at 1 step in 50 from step 11 on" == told["sampling"]
+
+
 class TestMachine:
     def test_one_sentence_says_where_the_time_goes(self):
         """Of what takes most."""

@@ -61,9 +61,7 @@ class TestAbruptEnds:
         assert status == seen.watched.status
         assert ("died", list(range(20))) == (seen.trial.state, seen.trial.steps())
         (died,) = seen.shown("✕")
-        assert died.startswith(
-            "Killed (SIGKILL or out of memory) after step 19: its process left no note"
-        )
+        assert died.startswith("Killed (SIGKILL or out of memory) after step 19")
 
     @pytest.mark.parametrize("how", ["os._exit(3)", "os.kill(os.getpid(), signal.SIGKILL)"])
     def test_what_only_the_black_box_has_is_there_too(self, faulty, how):
@@ -74,8 +72,8 @@ class TestAbruptEnds:
 
         assert (list(range(5)), 5) == (seen.trial.steps(), seen.trial.num_salvaged)
         assert 5 == len(seen.trial.tensor("loss/mse_loss").statistics()["mean"])
-        (died,) = seen.shown("✕")
-        assert "; 5 steps are from the black box" in died
+        known = "Its process left no note of its end; 5 steps are from the black box"
+        assert any(line.startswith(known) for line in seen.shown(""))
 
     @pytest.mark.parametrize("run_format", ["native", "smdebug"])
     def test_a_first_step_is_in_the_black_box_when_its_optimizer_has_stepped(
@@ -87,8 +85,8 @@ class TestAbruptEnds:
 
         assert -signal.SIGKILL == seen.watched.status
         assert ([0], 1) == (seen.trial.steps(), seen.trial.num_salvaged)
-        (died,) = seen.shown("✕")
-        assert "; 1 step is from the black box" in died
+        known = "Its process left no note of its end; 1 step is from the black box"
+        assert any(line.startswith(known) for line in seen.shown(""))
 
 
 # Of every process that is started from here on, the companion among them.

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter, thread_time
 
 from ..errors import ConfigError
+from ..formats.manifest import FULL_STATISTICS
 from ..model.collection import Collection
 from ..model.steps import Mode
 
@@ -345,7 +346,7 @@ class Budget:
             self._periods.add(period)
             rest = ", losses at every step" if max(self._periods) > 1 else ""
             often, first = _every(self._periods), self._thinned_from
-            self.changed(f"full statistics at {often} from step {first} on{rest}")
+            self.changed(f"{FULL_STATISTICS} {often} from step {first} on{rest}")
 
 
 def _is_due(mode_step: int, period: int) -> bool:

@@ -159,6 +159,10 @@ def _facts(trial: Trial) -> dict[str, object]:
         "workers": list(trial.workers)[:_MOST_WORKERS],
         "num_workers": len(trial.workers),
         "steps": {mode.value: len(trial.step_numbers(mode)) for mode in modes},
+        "steps_by_mode": trial.steps_by_mode(),
+        "sampling": next(
+            (one.sampling for one in trial.reader.ends().values() if one.sampling), ""
+        ),
         "collections": _counts(trial),
         "profiled": bool(trial.profile.machines or trial.profile.workers),
     }

@@ -189,6 +189,10 @@ def _schedule(fields: object) -> Schedule | None:
     return Schedule(**{**values, "steps": frozenset(values["steps"])})  # type: ignore[call-overload]
 
 
+#: What a line of coverage begins with that says at which steps all was measured.
+FULL_STATISTICS = "full statistics at"
+
+
 @dataclass(frozen=True, slots=True)
 class End:
     """How a worker's part of a run ended.
@@ -227,6 +231,12 @@ class End:
     sources: Mapping[str, str] = field(default_factory=dict)
     traceback: str = ""
     counted: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def sampling(self) -> str:
+        """At which steps all was measured, as the budget left it; ``""`` for at every one."""
+        parts = self.coverage.split("; ")
+        return next((part for part in parts if part.startswith(FULL_STATISTICS)), "")
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), indent=1).encode()

@@ -79,16 +79,26 @@ class RunState:
         """The last step, as people count."""
         return self.last_step if self.train_step is None else self.train_step
 
+    def title(self) -> str:
+        """Return what ended a run that did not end by itself, and where; ``""`` for others.
+
+        An exception says what it is; what is known of other ends stands beneath.
+        """
+        return self.sentence() if self.state == "failed" else self._begin()
+
     def sentence(self) -> str:
         """Return how a run ended that did not end by itself; ``""`` for others."""
+        begin = self._begin()
+        return f"{begin}: {self.reason}" if begin and self.reason else begin
+
+    def _begin(self) -> str:
         where = f"{'in' if self.is_within else 'after'} step {self.shown_step}"
         where = where if self.last_step >= 0 else "before its first step"
-        begin = {
+        return {
             "failed": f"Failed {where}",
             "died": f"Killed (SIGKILL or out of memory) {where}",
             "stalled": f"Stalled {where}",
         }.get(self.state, "")
-        return f"{begin}: {self.reason}" if begin and self.reason else begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +147,8 @@ class Headline:
     @property
     def rest(self) -> str:
         """What the sentence says beyond the title; ``""`` for nothing."""
-        return self.text.removeprefix(self.title).lstrip(",; ")
+        rest = self.text.removeprefix(self.title)
+        return sentence(rest[2:]) if rest.startswith(": ") else rest.lstrip(",; ")
 
     @property
     def line(self) -> str:
@@ -202,6 +213,7 @@ def headline(state: RunState, chains: Sequence[Chain], statuses: Sequence[RuleSt
     if outcome != "found":  # what passed is the title, what did not stands below it
         is_passed = outcome in ("healthy", "no problem seen")
         title = text[: text.index(" passed") + len(" passed")] if is_passed else text
+        title = state.title() or title
     if state.state in ("stopped", "interrupted"):
         began = f"{state.state.capitalize()} after step {state.shown_step}. "
         title, text = began + title, text if outcome == "found" else began + text
@@ -366,9 +378,9 @@ def explained(trial: Trial, stands: RunState) -> RunState:
     batch, about_batch = last_batch(moments)
     at = raised_at(stands.traceback)
     memory = memory_seen(trial) if stands.state == "died" else ""
-    lines = [f"raised at {at}" if at else "", batch, memory]
     commands = tuple(_commands(trial, frames))
     remedy = "; ".join(remedies(stands.state, batch=about_batch, at=at, commands=commands))
+    lines = [f"raised at {at}" if at and at not in remedy else "", batch, memory]
     return replace(
         stands,
         last=(*map(sentence, filter(None, lines)), *_last_steps(trial)),

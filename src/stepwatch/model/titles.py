@@ -54,7 +54,7 @@ TITLES: Mapping[str, str] = {
     "initial_state:alike": "all units of a layer begin alike",
     "initial_state:copied": "parameter begins as a copy of an embedding",
     "initial_state:loud": "initial logits are too large",
-    "initial_state:saturated": "layer is saturated from the start",
+    "initial_state:saturated": "layer is saturated by its initial weights",
     "input_drift": "inputs drift",
     "input_drift:evaluated": "evaluated inputs are not prepared as in training",
     "input_drift:outlier": "inputs of one batch are far too large",

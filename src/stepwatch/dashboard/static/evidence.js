@@ -41,6 +41,7 @@ export function evidence({ run, query, signal, choose, content }) {
   // The steps of the layers: those that a reader chose, else those that show what was found.
   let shown = /** @type {[number, number]|null} */ (null);
   let elsewhere = false; // whether lines show what was found
+  let sampling = ""; // at which steps layers were measured, if not at all
   const part = () => parseRange(query.x) ?? (query.steps === "all" ? null : shown);
   const range = () => part() ?? [0, Math.max(1, matrix?.last_step ?? 1)];
   const whole = el("button", { type: "button", hidden: true, onclick: () => { choose({ steps: "all" }); turned(); } }, "the whole run");
@@ -54,7 +55,7 @@ export function evidence({ run, query, signal, choose, content }) {
     const joined = told.names > told.rows.length ? ` · ${count(told.rows.length)} rows, each the value farthest out of its layers` : "";
     layers.draw(told, {
       range: [first, last], axis: told.axis, xname: told.axis === "step" ? undefined : axisLabel(told.axis), knots: told.knots, read: told.read, byFactors: told.scale === "log10", band: told.band, none: nothing[view.collection] ?? "none",
-      about: `${part() ? `steps ${count(first)} to ${count(last)} · ` : ""}measured at ${count(told.measured)} of ${plural(last - first + 1, "step")}${joined}${told.read < 1 ? ` · ${Math.round(told.read * 100)} % read so far` : ""} · blank: not measured${elsewhere && part() === shown && !told.marks.length ? " · what was found is not in these layers: they are those of the same steps" : ""}`,
+      about: `${part() ? `steps ${count(first)} to ${count(last)} · ` : ""}measured at ${count(told.measured)} of ${plural(last - first + 1, "step")}${joined}${told.read < 1 ? ` · ${Math.round(told.read * 100)} % read so far` : ""} · blank: not measured${sampling ? `, ${sampling}` : ""}${elsewhere && part() === shown && !told.marks.length ? " · what was found is not in these layers: they are those of the same steps" : ""}`,
       onclick: (row, step) => {
         const name = told.rows[row];
         const at = Math.round(interpolate(step, told.knots.step, told.knots.global));
@@ -98,6 +99,7 @@ export function evidence({ run, query, signal, choose, content }) {
       view.statistic ||= about.view.statistic;
       shown = about.view.steps;
       elsewhere = Boolean(about.view.lines && shown);
+      sampling = about.sampling;
       grid.evidence(about.view.lines, about.view.figures, about.health.tone);
       select(controls, view, about, query, whole);
       grid.workers(about.workers);

@@ -1,7 +1,7 @@
 // A run: is it healthy, what went wrong first, and where.
 
 import { drawn, el } from "./dom.js";
-import { count, moment, plural, sentence } from "./format.js";
+import { moment, plural, sentence } from "./format.js";
 import { aboutOf, banner, ending } from "./headline.js";
 import { ask } from "./net.js";
 
@@ -44,9 +44,8 @@ function verdict(top, about, run) {
 }
 
 function facts(about) {
-  const steps = Object.entries(about.steps).filter(([mode]) => mode !== "GLOBAL");
   const parts = [plural(about.steps.GLOBAL, "step")];
-  if (steps.length > 1) parts[0] += ` (${steps.map(([mode, many]) => `${count(many)} ${mode}`).join(", ")})`;
+  if (/, | of /.test(about.steps_by_mode)) parts[0] += ` (${about.steps_by_mode})`;
   if (about.num_workers > 1) parts.push(plural(about.num_workers, "worker"));
   parts.push(moment(about.started_ns), about.command);
   return el("p", { className: "about" }, parts.filter(Boolean).join(" · "));
