@@ -98,6 +98,15 @@ def test_a_finding_is_marked_at_the_loss_that_it_names():
     assert ["loss/a", "loss/b"] == by_findings(["loss/a", "loss/b"], [other, *named], kinds)
 
 
+def test_numbers_that_the_evidence_names_are_shown_first():
+    """A rate that never changes shows nothing of what it does: the loss does."""
+    finding = Finding("step_size", 9, "learning_rate/0", "", evidence={"loss/mse": [1.0, 9.0]})
+    names = ["learning_rate/0", "loss/mae", "loss/mse"]
+
+    assert ["loss/mse", "learning_rate/0", "loss/mae"] == by_findings(names, [finding], KINDS)
+    assert is_marked(finding, "loss/mse", KINDS)
+
+
 def test_several_of_one_rule_share_its_view():
     """Of ``overfit-2`` it is that of ``overfit``."""
     assert declared_view("overfit") == declared_view("overfit-2") != EvidenceView()

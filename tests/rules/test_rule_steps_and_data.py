@@ -331,7 +331,9 @@ class TestStepSize:
             for at in range(20)
         ]
 
-        assert expected == [one.condition for one in judged("step_size", steps)[0]]
+        found = judged("step_size", steps)[0]
+        assert expected == [one.condition for one in found]
+        assert all("loss/L" in one.evidence for one in found)
 
     def test_weights_that_begin_at_zero_say_nothing_of_the_rate(self):
         """Their first step is all that there is of them."""

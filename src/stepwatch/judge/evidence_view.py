@@ -107,18 +107,26 @@ NUMBERS = ("losses", "metrics", "scalars", "learning_rates")
 def numbers_of(finding: Finding, kinds: Mapping[str, str]) -> tuple[str, ...]:
     """Return the numbers that a finding is about: what has a figure of its own, as a loss has.
 
+    Those that its evidence tells of by name come first: a rate that is too high is seen in a loss.
+
     Example:
         >>> kinds = {"loss/mse": "losses", "spread/mse": "classes", "fc.weight": "weights"}
         >>> numbers_of(Finding("chance_level", 9, "spread/mse", ""), kinds)
         ('loss/mse',)
         >>> numbers_of(Finding("weight_collapse", 9, "fc.weight", ""), kinds)
         ()
+        >>> kinds = {"loss/mse": "losses", "learning_rate/0": "learning_rates"}
+        >>> evidence = {"loss/mse": [2.3, 9.6]}
+        >>> numbers_of(Finding("step_size", 9, "learning_rate/0", "", evidence=evidence), kinds)
+        ('loss/mse', 'learning_rate/0')
     """
+    told = [name for name in finding.evidence if kinds.get(name) in NUMBERS]
     kind = kinds.get(finding.tensor)
     shown = subject_of(finding.tensor, kinds).tensor
     if kind in _OF_LOSS:
         shown = f"loss/{finding.tensor.partition('/')[2]}"
-    return (shown,) if kinds.get(shown) in NUMBERS else ()
+    own = [shown] if kinds.get(shown) in NUMBERS else []
+    return tuple(dict.fromkeys([*told, *own]))
 
 
 # What is kept of a loss under its name.
@@ -145,8 +153,9 @@ def by_findings(
         kinds: The collection of each tensor of the run.
     """
     found = list(findings)
-    first = [] if not found else [one for one in names if is_marked(found[0], one, kinds)][:1]
-    named = (one for finding in found for one in numbers_of(finding, kinds) if one in names)
+    named = [one for finding in found for one in numbers_of(finding, kinds) if one in names]
+    about_none = found and not numbers_of(found[0], kinds)
+    first = [one for one in names if is_marked(found[0], one, kinds)][:1] if about_none else []
     return [*dict.fromkeys((*first, *named, *names))]
 
 

@@ -492,7 +492,7 @@ class StepSize(Rule):
             onset=self._began,
             condition="far_too_high",
             remedy=self._inputs.remedy("lower the learning rate a hundredfold, or warm it up"),
-            evidence={"loss": [first, now]},
+            evidence={name: [first, now]},
         )
 
     def _evaluate_divergence(self, step: StepView, worker: str, weights: _WeightNorms) -> Findings:
