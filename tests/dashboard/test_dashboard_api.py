@@ -574,6 +574,7 @@ class TestFacts:
         for step in range(4):
             writer.write(make_record(step, {"loss/mse": np.float32(1.0)}))
         covered = "capturing 1 of 1 parameters; full statistics at 1 step in 50 from step 11 on"
+        covered += ", losses at every step"
         writer.close(End("finished", 1, 4, coverage=covered, counted={"TRAIN": 7}))
         told = api.overview(Trial(tmp_path / "run"), {})
 

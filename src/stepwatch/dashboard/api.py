@@ -110,7 +110,7 @@ def notes(trial: Trial) -> list[str]:
         )
         error = "" if end.state == "failed" else end.error  # which the headline says
         lines += [prefix + one for one in (end.coverage, lost, error) if one]
-    return [*lines, *filter(None, [trial.death])]
+    return lines
 
 
 def tensors(trial: Trial, query: Query) -> object:

@@ -236,7 +236,8 @@ class End:
     def sampling(self) -> str:
         """At which steps all was measured, as the budget left it; ``""`` for at every one."""
         parts = self.coverage.split("; ")
-        return next((part for part in parts if part.startswith(FULL_STATISTICS)), "")
+        often = next((part for part in parts if part.startswith(FULL_STATISTICS)), "")
+        return often.partition(", ")[0]
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), indent=1).encode()
