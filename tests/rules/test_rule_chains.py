@@ -158,6 +158,23 @@ class TestChains:
         assert moved in [one.cause for one in chains([moved, runaway], MODEL)]
         assert single in [one.cause for one in chains([single, early], MODEL)]
 
+    def test_a_training_that_diverges_then_follows_from_it(self):
+        """A bit that flipped in a weight is no learning rate that is too high."""
+        single = found("weights_moved", 170, "last.weight", condition="changed")
+        runaway = found("step_size", 171, severity="error", condition="diverged", onset=170)
+        (chain,) = chains([runaway, single], MODEL)
+
+        assert ("weights_moved", [("step_size", False)]) == told(chain)
+
+    def test_what_is_no_warning_is_not_said_to_be_behind_one(self):
+        """It would head a chain of warnings, though it may be meant to be so."""
+        waits = found("untrained_parameter", 299, "", severity="info", onset=0)
+        waits = replace(waits, condition="never_stepped Adam")
+        dead = found("all_zero", 19, "output/relu", severity="warning")
+
+        assert 2 == len(chains([waits, dead], MODEL))
+        assert 1 == len(chains([replace(waits, severity="warning"), dead], MODEL))
+
     def test_the_gradient_fades_behind_a_dead_layer_only(self):
         """Backward comes from the loss: what lies after the layer keeps its gradient."""
         dead = found("dead_relu", 20, "active/relu")

@@ -258,6 +258,29 @@ class TestDivergence:
         assert "loss/mse_loss went from 0.7 to nan" in found.message
         assert (45, 2) == (found.step, found.onset)
 
+    def test_evaluations_since_the_last_look_lie_before_its_onset(self):
+        """A TRAIN step that nobody looked at is a TRAIN step, not the evaluation before it."""
+        watch = Watch(["step_size"])
+        looks = [
+            (0, 0, 0.5, 1.0),
+            (1, 1, 0.7, 1.1),
+            (24, 4, math.nan, 1e9),
+            (25, 5, math.nan, 1e12),
+        ]
+        (found,) = [
+            finding
+            for at, train, loss, weight in looks
+            for finding in watch.evaluate(
+                step_of(
+                    {"losses": {"loss/mse_loss": [loss]}, "weights": {"a": [weight]}},
+                    at,
+                    mode_step=train,
+                )
+            )
+        ]
+
+        assert (24, 22, 2) == (found.step, found.onset, found.train_onset)
+
     def test_a_jump_between_two_steps_begins_with_the_second(self):
         watch = Watch(["step_size"])
         steps = [

@@ -156,6 +156,11 @@ def of_all_weights(cause: Finding, effect: Finding, order: StepOrder) -> bool:  
     return cause.condition in ("diverged", "unbounded") and effect.condition == "replaced"
 
 
+def diverges(cause: Finding, effect: Finding, order: StepOrder) -> bool:  # noqa: ARG001
+    """Hold where a training diverges after something else than its optimizer moved a weight."""
+    return cause.condition != "replaced" and effect.condition in ("diverged", "unbounded")
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """One sign may bring about another.
@@ -296,6 +301,7 @@ LINKS = (
     # what moves weights by much then
     *_links(_NOT_FINITE, ("moved",)),
     Link("updates", "moved", of_all_weights),
+    Link("moved", "updates", diverges),
     # what was loaded is not what is trained on
     *_links(
         ("loaded",),
@@ -550,6 +556,9 @@ class _Search:
         for cause in causes[oldest:]:
             if not cause < effect:
                 break
+            # What is no warning by itself is not said to be behind one unless that is certain.
+            if not link.certain and cause.finding.severity == "info" != effect.finding.severity:
+                continue
             if link.relation(cause.finding, effect.finding, self._order):
                 return cause
         return None

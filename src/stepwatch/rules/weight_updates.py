@@ -674,7 +674,9 @@ class _WeightNorms:
         calm = [at for at, one in zip(self._steps, self.recent, strict=True) if one[1] <= 2 * norm]
         if not calm or calm[-1].train_step + 1 >= now.train_step:
             return now
-        return StepNumber(calm[-1].number + 1, calm[-1].train_step + 1)
+        train_step = calm[-1].train_step + 1
+        # Evaluations lie before it rather than after: what follows a TRAIN step may be one.
+        return StepNumber(now.number - (now.train_step - train_step), train_step)
 
     def add(self, step: StepView, group: TensorGroup) -> None:
         """Add one TRAIN step."""
