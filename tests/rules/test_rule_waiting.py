@@ -57,6 +57,16 @@ def found_by(tmp_path, **how):
     return [one for one in findings if one.evidence.get("cause") == "never_stepped"]
 
 
+def test_gradients_that_an_earlier_training_left_are_not_computed_anew(tmp_path):
+    """As in a notebook, where the model of the cell before lives on."""
+    earlier = nn.Linear(6, 1)
+    optimizer = torch.optim.Adam(earlier.parameters())
+    earlier(torch.randn(8, 6)).sum().backward()
+
+    assert [] == found_by(tmp_path, begins=0)
+    assert not optimizer.state
+
+
 def test_one_that_is_zeroed_and_never_steps_is_named(tmp_path):
     (found,) = found_by(tmp_path)
 

@@ -36,6 +36,10 @@ class WaitingOptimizers:
         self._got: WeakKeyDictionary[torch.optim.Optimizer, dict[int, torch.Tensor]] = (
             WeakKeyDictionary()
         )
+        # Which gradient each parameter had, and how often that had been written to.
+        self._had: WeakKeyDictionary[torch.optim.Optimizer, dict[int, tuple[int, int]]] = (
+            WeakKeyDictionary()
+        )
         self._first: WeakKeyDictionary[torch.optim.Optimizer, torch.Tensor] = WeakKeyDictionary()
         self._left_over: WeakSet[torch.optim.Optimizer] = WeakSet()
 
@@ -44,12 +48,21 @@ class WaitingOptimizers:
         self._zeroed.update(map(id, getattr(owner, "param_groups", ())))
 
     def after_backward(self) -> None:
-        """Gradients were computed."""
+        """Gradients were computed.
+
+        Those of a model that was trained before, and is no more, are left as they were then.
+        """
         for optimizer in self._waiting():
             got = self._got.setdefault(optimizer, {})
+            had = self._had.setdefault(optimizer, {})
+            is_zeroed = not self._zeroed.isdisjoint(map(id, optimizer.param_groups))
             for parameter in _held(optimizer):
-                if parameter.requires_grad and parameter.grad is not None:
+                if not parameter.requires_grad or parameter.grad is None:
+                    continue
+                now = id(parameter.grad), parameter.grad._version
+                if is_zeroed or had.get(id(parameter)) != now:
                     got[id(parameter)] = parameter
+                had[id(parameter)] = now
 
     def complete(self, step: OpenStep) -> None:
         """A TRAIN step ends: observe which optimizers went without a step."""
