@@ -55,7 +55,7 @@ export function evidence({ run, query, signal, choose, content }) {
     const joined = told.names > told.rows.length ? ` · ${count(told.rows.length)} rows, each the value farthest out of its layers` : "";
     layers.draw(told, {
       range: [first, last], axis: told.axis, xname: told.axis === "step" ? undefined : axisLabel(told.axis), knots: told.knots, read: told.read, byFactors: told.scale === "log10", band: told.band, none: nothing[view.collection] ?? "none",
-      about: `${part() ? `steps ${count(first)} to ${count(last)} · ` : ""}measured at ${count(told.measured)} of ${plural(last - first + 1, "step")}${joined}${told.read < 1 ? ` · ${Math.round(told.read * 100)} % read so far` : ""} · blank: not measured${sampling ? `, ${sampling}` : ""}${elsewhere && part() === shown && !told.marks.length ? " · what was found is not in these layers: they are those of the same steps" : ""}`,
+      about: `${part() ? `steps ${count(first)} to ${count(last)} · ` : ""}measured at ${count(told.measured)} of ${plural(last - first + 1, "step")}${joined}${told.read < 1 ? ` · ${Math.round(told.read * 100)} % read so far` : ""}${told.measured > last - first ? "" : ` · blank: not measured${sampling ? `, ${sampling}` : ""}`}${elsewhere && part() === shown && !told.marks.length ? " · what was found is not in these layers: they are those of the same steps" : ""}`,
       onclick: (row, step) => {
         const name = told.rows[row];
         const at = Math.round(interpolate(step, told.knots.step, told.knots.global));
