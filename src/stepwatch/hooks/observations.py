@@ -510,6 +510,30 @@ _PADDED_ROWS, _PADDED_STEPS = 0.9, 8
 _PADS, _BETWEEN = 0.2, 0.2
 
 
+#: A mask that hides so many different tokens, and leaves one only, has been turned round.
+_SEVERAL = 3
+
+
+def hides_all_but_padding(
+    tokens: npt.NDArray[np.generic], is_hidden: npt.NDArray[np.bool_]
+) -> bool:
+    """Return whether of some tokens a mask hides several different ones, and leaves one only.
+
+    Args:
+        tokens: Whole numbers, shape ``[samples, positions]``.
+        is_hidden: Of the same shape; of another, false is returned.
+
+    Example:
+        >>> rows = np.array([[5, 3, 8, 0, 0], [7, 4, 0, 0, 0]])
+        >>> hides_all_but_padding(rows, rows != 0), hides_all_but_padding(rows, rows == 0)
+        (True, False)
+    """
+    if is_hidden.shape != tokens.shape:
+        return False
+    left, hidden = np.unique(tokens[~is_hidden]), np.unique(tokens[is_hidden])
+    return len(left) == 1 and len(hidden) >= _SEVERAL
+
+
 def pads_tokens(tokens: npt.NDArray[np.generic], padding: int) -> bool:
     """Return whether the id of padding is also that of a token, which stands between others.
 

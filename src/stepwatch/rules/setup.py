@@ -105,7 +105,8 @@ _LAYERS = {
     "padding_only": (
         "attention sees only padding: the mask keeps the pad tokens and hides the others",
         "invert the mask: of a key padding mask of PyTorch True is what is ignored, so"
-        " src_key_padding_mask=(ids == pad)",
+        " src_key_padding_mask=(ids == pad); of an attention_mask of Keras it is what is seen, so"
+        " attention_mask=(ids != pad)",
     ),
     "pads_tokens": (
         "the id of padding stands between other tokens: it is that of a token as well, which the"

@@ -657,6 +657,30 @@ class TestNextTokens:
 
 
 class TestPadding:
+    @pytest.mark.parametrize("axes", [(1,), (1, 2)])
+    @pytest.mark.parametrize(("keeps", "told"), [(0, ["att"]), (1, [])])
+    def test_a_mask_that_keeps_the_padding_is_told(self, axes, keeps, told, tmp_path):
+        """As one of PyTorch, where True is what is hidden."""
+
+        class Mask(keras.layers.Layer):
+            def call(self, ids):
+                is_word = keras.ops.not_equal(ids, 0)
+                seen = is_word if keeps else keras.ops.logical_not(is_word)
+                return keras.ops.expand_dims(seen, axes)
+
+        rng = np.random.default_rng(0)
+        texts = [rng.integers(1, 9, rng.integers(3, 8)) for _ in range(64)]
+        tokens = keras.utils.pad_sequences(texts, maxlen=8, padding="post")
+        inputs = keras.Input((8,), dtype="int32")
+        attended = _attends(keras.layers.Embedding(9, 8)(inputs), attention_mask=Mask()(inputs))
+        model = keras.Model(inputs, keras.layers.Dense(1)(attended[:, 0]))
+        model.compile("adam", "mse")
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            model.fit(tokens, tokens[:, :1].astype("float32"), epochs=1, verbose=0)
+
+        names = Trial(tmp_path / "run").tensor_names("^setup/padding_only/")
+        assert told == [one.rpartition("/")[2] for one in names]
+
     @pytest.mark.parametrize(("first", "told"), [(0, True), (1, False)])
     def test_a_token_with_the_id_of_padding_is_noticed(self, first, told, tmp_path):
         """Where the embedding masks it."""

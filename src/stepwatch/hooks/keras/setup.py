@@ -24,7 +24,7 @@ from ..epoch_loops import LEAST_REMADE, is_in_every_epoch
 from ..evidence import Evidence, Lookup, shifts
 from ..lookups import MOST_IDS, Lookups, as_whole
 from ..losses import CROSS_ENTROPY, MOST_CLASSES, OF_PROBABILITIES, Array, LossCall
-from ..observations import padded_share, pads_tokens
+from ..observations import hides_all_but_padding, padded_share, pads_tokens
 from .backend import StepFacts
 from .layers import ModelNames
 from .pairs import PulledPairs
@@ -180,6 +180,9 @@ class Setup:
             ids, name = value_of(batch), names.of_layer(layer)
             if layer.mask_zero and name and ids is not None and pads_tokens(ids, 0):
                 numbers[f"setup/pads_tokens/{name}"] = 1.0
+            if ids is not None:
+                only_padding = _see_only_padding(facts, ids, value_of)
+                numbers.update((f"setup/padding_only/{name}", 1.0) for name in only_padding)
         see_later = facts.see_later | set(_see_by_masks(facts, value_of))
         if see_later and _gives_next(facts, value_of):
             numbers.update((f"setup/sees_next/{name}", 1.0) for name in see_later)
@@ -463,6 +466,42 @@ def seen_next(layer: Any, given: Sequence[Any], keywords: Mapping[str, Any]) -> 
 
 #: What the counts of ``seen_next`` are observed as, before the name of the layer.
 MASKS = "setup/mask/"
+
+
+# Of so many samples it is looked at which tokens a mask leaves.
+_MOST_SAMPLES = 16
+
+
+def seen_keys(layer: Any, keywords: Mapping[str, Any]) -> Any:
+    """Return which positions of the first samples a mask lets attention see, from anywhere.
+
+    Args:
+        layer: It is about to be called,
+        keywords: with these arguments by name.
+
+    Returns:
+        A tensor of 0 and 1, shape ``[samples, positions]``; ``None`` for what is no attention by a
+        mask of samples.
+    """
+    mask: Any = keywords.get("attention_mask")
+    dimensions = len(getattr(mask, "shape", ()))
+    if not isinstance(layer, _ATTENTION) or not 3 <= dimensions <= 4:
+        return None
+    between = tuple(range(1, dimensions - 1))
+    visible = keras.ops.cast(mask[:_MOST_SAMPLES], "bool")
+    return keras.ops.cast(keras.ops.any(visible, axis=between), "float32")
+
+
+#: What ``seen_keys`` returns is observed as, before the name of the layer.
+KEYS = "setup/keys/"
+
+
+def _see_only_padding(facts: StepFacts, ids: Array, value_of: Lookup) -> Iterator[str]:
+    """Yield the layers of attention whose masks hide the tokens, and leave the padding."""
+    for name in facts.masked:
+        keys = value_of(f"{KEYS}{name}")
+        if keys is not None and hides_all_but_padding(ids[: len(keys)], keys == 0):
+            yield name
 
 
 def _see_by_masks(facts: StepFacts, value_of: Lookup) -> Iterator[str]:

@@ -55,7 +55,16 @@ from .layers import (
 from .losses import loss_call
 from .optimizers import as_adam
 from .setup import COLLECTION as SETUP
-from .setup import MASKS, Setup, normalizations, seen_next, sees_later, unfilled
+from .setup import (
+    KEYS,
+    MASKS,
+    Setup,
+    normalizations,
+    seen_keys,
+    seen_next,
+    sees_later,
+    unfilled,
+)
 
 
 class ModelCoverage:
@@ -513,6 +522,9 @@ class BatchTracker:
             with suppress(Exception):  # of a mask of another shape the layer itself says so
                 counts = seen_next(layer, given, call.keywords)
                 if counts is not None and self._note(f"{MASKS}{name}", SETUP, counts):
+                    trace.facts.masked.add(name)
+                keys = seen_keys(layer, call.keywords)
+                if keys is not None and self._note(f"{KEYS}{name}", SETUP, keys):
                     trace.facts.masked.add(name)
 
     @timed

@@ -30,6 +30,7 @@ from ...observations import (
     are_torn,
     are_torn_from,
     follow_across,
+    hides_all_but_padding,
     lack_offset,
     padded_share,
     pads_tokens,
@@ -56,13 +57,13 @@ COLLECTION = "setup"
 MOST_MOMENTUM = 0.9
 #: And below this many steps are needed until they are there.
 LEAST_MOMENTUM = 0.01
-#: So many masks are compared with tokens, of these arguments; of fewer different tokens that one
-#: hides nothing is said. What is added to a logit to hide it is below the last.
+#: So many masks are compared with tokens, of these arguments. What is added to a logit to hide it
+#: is below the last.
 _MOST_MASKS = 16
 # Masks are compared with so many of what was embedded last.
 _MOST_EMBEDDED = 4
 _MASKS = ("src_key_padding_mask", "key_padding_mask", "tgt_key_padding_mask")
-_SEVERAL, _HIDDEN = 3, -10_000.0
+_HIDDEN = -10_000.0
 # The graphs behind so many calls of recurrent layers are looked through.
 _MOST_RECURRENT = 16
 # The losses of a GAN are several, and each of the first may be that of another model.
@@ -628,7 +629,4 @@ def leaves_padding_only(tokens: torch.Tensor, mask: torch.Tensor) -> bool:
         return False
     with isolated_compute("cpu"):
         hides = mask if mask.dtype is torch.bool else mask <= _HIDDEN
-        left, hidden = tokens[~hides], tokens[hides]
-        if not len(left) or not len(hidden) or bool((left != left[0]).any()):
-            return False
-        return len(torch.bincount(hidden.long() - hidden.min()).nonzero()) >= _SEVERAL
+        return hides_all_but_padding(to_numpy(tokens), to_numpy(hides).astype(bool))
