@@ -351,9 +351,10 @@ class LossInput(Rule):
                 yield self.finding(
                     step,
                     tensor,
-                    f"a loss that is written out compares each prediction with"
-                    f" {sample.compared:.0f} targets, up to step {step.train_step}: predictions"
-                    " of shape (n, 1) and targets of shape (n,) are broadcast against each other",
+                    f"a loss that is written out puts each prediction together with those of all"
+                    f" {sample.compared:.0f} samples, up to step {step.train_step}: values of shape"
+                    " (n, 1) and (n,), as predictions and targets, or log-probabilities and"
+                    " advantages, are broadcast against each other to shape (n, n)",
                     value=sample.compared,
                     threshold=1.0,
                     condition="broadcast",

@@ -14,7 +14,6 @@ from stepwatch.hooks.torch.collectors.dependence import (
     correlation,
     prediction_row,
     shifts,
-    targets_per_prediction,
 )
 from stepwatch.hooks.torch.events import LossCall
 from tests.support.hooks.torch.summaries_seen import as_on_an_accelerator, names, value
@@ -338,25 +337,3 @@ class TestRows:
         rows = prediction_row(given, torch.zeros(512, 9), LossCall("cross_entropy"))
 
         assert rows.flat_index // 32 != rows.flat_index % 16
-
-
-class TestCompared:
-    @pytest.mark.parametrize(
-        ("made", "expected"),
-        [
-            (lambda p, y: (p - y).pow(2).mean(), 8),
-            (lambda p, y: (y - p).abs().sum(), 8),
-            (lambda p, y: (p - y + F.softplus(-2 * (p - y)) - 1).mean() + 0.1, 8),
-            (lambda p, y: 0.5 * ((p - y) ** 2).mean(1).sum() + p.square().mean(), 8),
-            (lambda p, y: (p[:, 0] - y).pow(2).mean(), 1),
-            (lambda p, y: (p @ p.T - y).pow(2).mean(), 1),
-            (lambda p, y: ((p - y) * (p @ p.T)).mean(), 1),
-            (lambda p, y: (p - p.T - (y[:, None] - y)).pow(2).mean(), 1),
-            (lambda p, y: p.mean(), 1),
-        ],
-    )
-    def test_a_difference_of_all_pairs_is_told(self, made, expected):
-        """Predictions against each other are meant so."""
-        prediction = torch.zeros(8, 1, requires_grad=True) * 2
-
-        assert expected == targets_per_prediction(made(prediction, torch.ones(8)), 8)

@@ -397,6 +397,56 @@ def written_out(columns=True, ranks=False, steps=24):
         optimizer.step()
 
 
+def quantile_of(prediction, target, quantile):
+    """The pinball loss of a quantile."""
+    gap = target - prediction
+    return torch.maximum(quantile * gap, (quantile - 1) * gap).mean()
+
+
+def forecasts_quantiles(steps=12):
+    """Two quantiles, each in a column, compared with targets that are in none."""
+    torch.manual_seed(0)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(steps):
+        found, wanted = model(torch.randn(32, 8)), torch.randn(32)
+        optimizer.zero_grad()
+        losses = [quantile_of(found[:, i : i + 1], wanted, q) for i, q in enumerate((0.1, 0.5))]
+        (sum(losses) / 2).backward()
+        optimizer.step()
+
+
+def acts(columns=False, one_by_one=False, steps=12):
+    """Policy gradient with a value function: advantages in a column, or in none."""
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(steps):
+        states = torch.randn(32, 4)
+        found = torch.cat([model(one) for one in states.split(1)]) if one_by_one else model(states)
+        policy = torch.distributions.Categorical(logits=found[:, :2])
+        rewards, values = torch.randn(32), found[:, 2]
+        advantages = (rewards[:, None] if columns else rewards) - values.detach()
+        advantages = (advantages - advantages.mean()) / advantages.std()
+        loss = -(policy.log_prob(policy.sample()) * advantages).mean()
+        loss = loss + 0.5 * F.smooth_l1_loss(values, rewards) - 0.01 * policy.entropy().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def draws_numbers(steps=12):
+    """A generator of single numbers that learns by the energy distance, which is of all pairs."""
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(steps):
+        made, real = model(torch.randn(32, 4)), torch.randn(32)
+        optimizer.zero_grad()
+        (2 * (made - real).abs().mean() - (made - made.T).abs().mean()).backward()
+        optimizer.step()
+
+
 def forecasts(batch_first=True, time_first=False, samples=16, times=6, steps=24):
     """A recurrent layer, the first of its model, over a few steps of time of each sample."""
     torch.manual_seed(0)
@@ -509,6 +559,11 @@ STRUCTURE = [
     Scenario("loss_input", partial(written_out, False), True),
     Scenario("loss_input", written_out, False),
     Scenario("loss_input", partial(written_out, ranks=True), False),
+    Scenario("loss_input", forecasts_quantiles, True),
+    Scenario("loss_input", partial(acts, columns=True), True),
+    Scenario("loss_input", partial(acts, columns=True, one_by_one=True), True),
+    Scenario("loss_input", acts, False),
+    Scenario("loss_input", draws_numbers, False),
     Scenario("gan_collapse", partial(plays, 0.1, 1e-6), True),
     Scenario("gan_collapse", partial(plays, 0.1, 1e-6, one_line=True), True),
     Scenario("gan_collapse", plays, False),

@@ -161,7 +161,8 @@ class Tracker(HookGuard):
         self._profile = profile = ProfileCollector(recorder)
         activity = Activity(attention.innermost, current, summaries)
         quantiles = Quantiles(parameters, summaries)
-        dependence, clipping = Dependence(summaries), Clipping(observer, current)
+        self._dependence = dependence = Dependence(summaries)
+        clipping = Clipping(observer, current)
         supervision = Supervision(
             observer, lambda steps: recorder.budget.observe_later_in_full(steps, "last tokens")
         )
@@ -544,6 +545,7 @@ class Tracker(HookGuard):
             ):
                 self.observer.tensor(step, "loop/objective", roots.detach(), "loop")
         self._policies.before_backward(step, roots)
+        self._dependence.before_backward(step, roots)
         self._setup.before_backward(step, roots)
         self._pairs.before_backward(roots)
         self._derivatives.before_backward(roots)

@@ -11,6 +11,7 @@ how many targets each prediction is compared.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,13 +32,13 @@ from ...observations import (
     SERIES,
 )
 from ...patching import PatchSet
+from ..broadcast import targets_per_prediction
 from ..events import LossCall
 from ..internals import (
     BatchNorm,
     call_keywords,
     in_transform,
     isolated_compute,
-    output_shape,
 )
 from ..observe import Summaries, on_host
 from ..process import is_cuda_used, is_one_of_several
@@ -215,42 +216,6 @@ def _correlations(columns: torch.Tensor, column: torch.Tensor) -> torch.Tensor:
     return found.nan_to_num(0.0, posinf=0.0)
 
 
-# A loss that is written out takes so many operations at most.
-_MOST_OPERATIONS = 64
-
-
-def targets_per_prediction(loss: torch.Tensor, batch: int) -> int:
-    """Return with how many targets a loss compares each of a batch of single predictions.
-
-    Args:
-        loss: What is made of the differences of predictions and targets: their mean or sum, and
-            perhaps more.
-        batch: How many predictions there are, one of each sample.
-
-    Returns:
-        ``batch`` where predictions ``[batch, 1]`` and targets ``[batch]`` are broadcast against
-        each other; 1 for anything else. Differences of predictions are meant to be of all pairs.
-    """
-    pairs = batch, batch
-    left: list[Any] = [loss.grad_fn] if batch > 1 and loss.grad_fn is not None else []
-    seen, are_compared = set(left), False
-    while left and len(seen) <= _MOST_OPERATIONS:
-        function = left.pop()
-        made = [one for one, _ in function.next_functions if one is not None]
-        if output_shape(function) == pairs:
-            before = [output_shape(one) for one in made]
-            if before == [(batch, 1)] and type(function).__name__ == "SubBackward0":
-                are_compared = True
-                continue
-            if before.count(pairs) != len(before):
-                return 1  # what is of all pairs comes from elsewhere, too
-        for one in made:
-            if one not in seen and output_shape(one) in ((), (batch,), pairs):
-                seen.add(one)
-                left.append(one)
-    return batch if are_compared and not left else 1
-
-
 class AutogradObservers:
     """Looks, from when it is made until ``leave``, for what a script does that would notice.
 
@@ -302,13 +267,16 @@ class Dependence:
         self._together: int | None = None
         self._in_time: list[tuple[int, int]] = []
         self._others: list[torch.Tensor] = []
+        self._batch = 0  # how many samples the model was given, until a loss of them is known
         self._autograd_observers: AutogradObservers | None = None
 
     def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:  # noqa: ARG002
         self.forget()
+        self._batch = 0
         if step.mode is not Mode.TRAIN or not step.wants(_COLLECTION) or _is_shared_or_unreadable():
             return
         given = [*_tensors(inputs), *_tensors(call_keywords())]
+        self._batch = len(given[0]) if given and given[0].dim() else 0
         # Of several inputs one may be what relates samples to each other, as in a graph.
         if given and given[0].dim() >= 2 and (len(given) == 1 or _are_tokens(given)):
             self._step, self._given, self._others = step, given[0], given[1:]
@@ -377,15 +345,37 @@ class Dependence:
 
     def observe_composed(self, step: OpenStep, loss: str, value: torch.Tensor) -> None:
         """A loss that is no function of torch is about to be differentiated."""
-        if step is not self._step:
-            return
         given, last = self._given, self._last
-        self.forget()
-        if given is None or last is None or last.numel() != len(given):
+        if step is self._step:
+            self.forget()
+        is_single = given is not None and last is not None and last.numel() == len(given)
+        self._observe_pairs(step, loss, value, is_known=is_single)
+
+    def before_backward(self, step: OpenStep, roots: object) -> None:
+        """Gradients of ``roots`` are about to be computed in a step."""
+        if type(roots) is torch.Tensor and roots.numel() == 1:
+            with suppress(Exception):  # a graph of whatever kind
+                self._observe_pairs(step, "loss/backward", roots, is_known=False)
+
+    def _observe_pairs(
+        self, step: OpenStep, loss: str, value: torch.Tensor, *, is_known: bool
+    ) -> None:
+        """Observe whether a loss puts values of samples together with those of all samples.
+
+        Args:
+            is_known: It compares each with its own, if it does not.
+        """
+        name = f"dependence/{loss.removeprefix('loss/')}"
+        if not self._batch or in_transform() or not self._summaries.wants(step, _COLLECTION, name):
             return
-        found = torch.full((len(DEPENDENCE),), -1.0)
-        found[11] = targets_per_prediction(value, len(given))
-        self._summaries.add(step, _COLLECTION, f"dependence/{loss.removeprefix('loss/')}", found)
+        with isolated_compute(value.device.type):
+            compared = targets_per_prediction(value, self._batch)
+            if compared is None and not is_known:
+                return
+            self._batch = 0
+            found = torch.full((len(DEPENDENCE),), -1.0, device=value.device)
+            found[11] = 1.0 if compared is None else compared
+        self._summaries.add(step, _COLLECTION, name, found)
 
     def forget(self, *_: object) -> None:
         """Look no more at the forward that ran last."""
