@@ -269,6 +269,7 @@ TITLES: Mapping[str, str] = {
     "untrained_parameter:frozen_as_drawn": "frozen layers were never trained",
     "untrained_parameter:frozen_inside": "a block in the middle is frozen",
     "untrained_parameter:in_two_groups": "parameters in two groups of an optimizer",
+    "untrained_parameter:left_over": "gradients of another loss not zeroed",
     "untrained_parameter:never_stepped": "an optimizer never steps",
     "untrained_parameter:no_gradient": "parameters get no gradient",
     "untrained_parameter:not_differentiated": "layers are left out of the gradients",

@@ -692,6 +692,10 @@ def _why_without(step: StepView, group: TensorGroup, members: Sequence[str]) -> 
 _OBSERVED = "weights", "gradients", "optimizer"
 
 
+#: Steps in a row at which gradients hold what another optimizer's backward pass left.
+LEFT_STEPS = 5
+
+
 class UntrainedParameter(Rule):
     """Parameters that training leaves as they are, or trains wrongly, from the first step on.
 
@@ -700,7 +704,8 @@ class UntrainedParameter(Rule):
     ``training_step`` of Lightning returns no loss (``not_returned``); that no optimizer holds, from
     the first step on or since they were thawed (``thawed``); that
     several groups hold; that an optimizer holds but no model has; that get gradients and never
-    change; and gradients that are not set to zero between steps. Parameters that are frozen are
+    change; and gradients that are not set to zero between steps, or hold what the backward pass for
+    another optimizer left (``left_over``, after ``LEFT_STEPS``). Parameters that are frozen are
     left out of this. They are found if an optimizer holds them and they were trained at first
     (``frozen_again``), or are one of several blocks that are built the same way, one before it
     trains, and so does what comes after it (``frozen_inside``). Of low-rank adapters also the
@@ -717,12 +722,14 @@ class UntrainedParameter(Rule):
     training_only = True
     sign: ClassVar[Mapping[str, str]] = {
         "zero_grad": "stale",
+        "left_over": "stale",
         "unchanged": "unchanged",
         "rounded_away": "precision",
         "*": "untrained",
     }
     view: ClassVar[Mapping[str, EvidenceView]] = {
         "zero_grad": EvidenceView("gradients", "l2"),
+        "left_over": EvidenceView("gradients", "l2"),
         "*": EvidenceView("updates"),
     }
 
@@ -798,6 +805,7 @@ class UntrainedParameter(Rule):
                 yield self._finding(step, worker, cause, members, total, severity, held=held)
             yield from self._drawn(step, group)
         yield from self._zero_grad(step)
+        yield from self._left_over(step)
         yield from self._without_loss(step)
 
     def _has_trained(
@@ -989,6 +997,32 @@ class UntrainedParameter(Rule):
                     onset=self._last_steps[0],  # whose gradients were the first that stayed
                     condition="zero_grad",
                     remedy="call zero_grad() once for each optimizer step",
+                )
+
+    def _left_over(self, step: StepView) -> Findings:
+        """Judge gradients that hold what the backward pass for another optimizer left."""
+        for worker in step.workers:
+            tensor = step.tensor("optimizer/left_gradients", worker)
+            if tensor is None:
+                continue
+            left = tensor.scalar
+            # Of what is never set to zero more is said.
+            is_left = left > 0 and not step.scalar("optimizer/stale_gradients", worker) > 0
+            if self.persists((worker, "left_over"), is_left, LEFT_STEPS):
+                yield self.finding(
+                    step,
+                    tensor.name,
+                    f"the gradients of {number(left)} parameters hold those of a loss by which"
+                    " another optimizer updated other parameters, and were not set to zero before"
+                    f" backward(), {in_a_row(LEFT_STEPS, 'step')} up to step {step.train_step}:"
+                    " they are updated by the loss of the opponent, too, as a discriminator by that"
+                    " of the generator",
+                    worker=worker,
+                    value=left,
+                    threshold=0.0,
+                    condition="left_over",
+                    remedy="call zero_grad() of each network, or of its optimizer, right before"
+                    " backward() of its own loss",
                 )
 
     def _finding(

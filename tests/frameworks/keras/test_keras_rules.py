@@ -115,6 +115,29 @@ class TestGradientsOfTorch:
 
         assert found == [one.condition for one in alarms]
 
+    @pytest.mark.parametrize(("zeroed", "found"), [(False, ["left_over"]), (True, [])])
+    def test_what_a_generator_leaves_in_its_discriminator_is_found(self, zeroed, found, tmp_path):
+        """Unless it is zeroed right before the discriminator's own loss is differentiated."""
+
+        class Game(games.Game):
+            def _update(self, index, network, loss_of):
+                if zeroed or index == 1:
+                    self.zero_grad()
+                loss = loss_of()
+                loss.backward()
+                weights = list(network.trainable_weights)
+                self.pair[index].apply([one.value.grad for one in weights], weights)
+                return loss
+
+        game = Game(0.0)
+        game.compile()
+        points = np.random.default_rng(0).normal(size=(160, 2)).astype("float32")
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            game.fit(points, batch_size=16, epochs=1, verbose=0)
+        alarms = watch(Trial(tmp_path / "run"), ["untrained_parameter"])
+
+        assert found == [one.condition for one in alarms]
+
     def test_a_target_network_of_a_loop_by_hand_is_not_trained(self, tmp_path):
         """Keras calls layers as it builds models, which is no training of them."""
         script = tmp_path / "script.py"

@@ -10,7 +10,7 @@ from torch import nn
 from tests.hooks.torch.test_torch_steps import train_gan
 from tests.support.hooks.torch.trainings import X, Y, mlp, sgd
 
-STALE = "optimizer/stale_gradients"
+STALE, LEFT = "optimizer/stale_gradients", "optimizer/left_gradients"
 
 
 def train(zero, steps=4):
@@ -95,6 +95,102 @@ class TestStaleGradients:
                 optimizer.step()
 
         assert [0, 0, 0] == seen.series(STALE)
+
+
+class TestLeft:
+    """What the backward pass for one optimizer leaves in the parameters of another."""
+
+    def play(self, before=None, after=None):
+        """Train a generator, and a discriminator that is zeroed before or after its own turn."""
+        torch.manual_seed(0)
+        generator, discriminator = nn.Linear(2, 4), nn.Linear(4, 1)
+        both = [sgd(generator, lr=0.01), sgd(discriminator, lr=0.01)]
+        for _ in range(4):
+            made = generator(torch.randn(8, 2))
+            judged = discriminator(made.detach()).mean() - discriminator(X).mean()
+            if before is not None and discriminator.weight.grad is not None:
+                before(both[1])
+            judged.backward()
+            both[1].step()
+            if after is not None:
+                after(both[1])
+            both[0].zero_grad()
+            (-discriminator(generator(torch.randn(8, 2))).mean()).backward()
+            both[0].step()
+
+    def test_those_of_a_generator_in_its_discriminator_are_counted(self, watched):
+        """Zeroed after each update, they are filled before the next."""
+        with watched() as seen:
+            self.play(after=lambda optimizer: optimizer.zero_grad())
+
+        assert [0, 2, 2] == seen.series(LEFT)
+        assert {0.0} == set(seen.series(STALE))
+
+    @pytest.mark.parametrize(
+        "zero",
+        [
+            lambda optimizer: optimizer.zero_grad(),
+            lambda optimizer: optimizer.zero_grad(set_to_none=False),
+            zero_through_data,
+        ],
+        ids=["to none", "to zero", "through data"],
+    )
+    def test_those_that_are_zeroed_before_the_next_loss_are_not(self, watched, zero):
+        with watched() as seen:
+            self.play(before=zero)
+
+        assert [0, 0, 0] == seen.series(LEFT)
+
+    def test_one_loss_of_both_that_is_stepped_by_in_turn_leaves_nothing(self, watched):
+        """The next backward pass finds them zeroed."""
+        model = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 1))
+        both = [sgd(one, lr=0.01) for one in model]
+        with watched() as seen:
+            for _ in range(4):
+                model.zero_grad()
+                F.mse_loss(model(X), Y).backward()
+                both[0].step()
+                both[1].step()
+
+        assert [0, 0, 0] == seen.series(LEFT)
+
+    def test_a_trunk_may_be_meant_to_have_the_gradients_of_all_heads(self, watched):
+        """It lies before what the other optimizer updates."""
+        trunk, heads = nn.Linear(4, 3), [nn.Linear(3, 1), nn.Linear(3, 1)]
+        optimizers = [
+            torch.optim.SGD(heads[0].parameters(), lr=0.01),
+            torch.optim.SGD([*trunk.parameters(), *heads[1].parameters()], lr=0.01),
+        ]
+        with watched() as seen:
+            for _ in range(4):
+                for optimizer in optimizers:
+                    optimizer.zero_grad()
+                for head, optimizer in zip(heads, optimizers, strict=True):
+                    F.mse_loss(head(trunk(X)), Y).backward()
+                    optimizer.step()
+
+        assert [0, 0, 0] == seen.series(LEFT)
+
+    def test_a_head_may_gather_gradients_over_several_steps_of_its_trunk(self, watched):
+        """Its own loss is that by which the trunk is updated."""
+        trunk, head = nn.Linear(4, 3), nn.Linear(3, 1)
+        often, rarely = sgd(trunk, lr=0.01), sgd(head, lr=0.01)
+        with watched() as seen:
+            for number in range(8):
+                often.zero_grad()
+                F.mse_loss(head(trunk(X)), Y).backward()
+                often.step()
+                if number % 2:
+                    rarely.step()
+                    rarely.zero_grad()
+
+        assert {0.0} == set(seen.series(LEFT))
+
+    def test_of_one_optimizer_nothing_is_said(self, watched):
+        with watched() as seen:
+            train(lambda optimizer: optimizer.zero_grad())
+
+        assert LEFT not in seen.trial.tensor_names()
 
 
 class TestByHand:

@@ -38,6 +38,8 @@ class StepFacts:
         normalizes_batch: Whether one of them took the statistics of the batch.
         num_losses: How many losses the script computed itself.
         num_stale: How many gradients hold those of the step before, too.
+        num_left: How many hold what the backward pass for another optimizer left there; ``None``
+            where that is not known.
         num_updates: How often optimizers were given gradients,
         num_backwards: and how often the script computed these of losses of their own.
         see_later: The layers that give each position of a sequence what comes after it.
@@ -55,6 +57,7 @@ class StepFacts:
     normalizes_batch: bool = False
     num_losses: int = 0
     num_stale: int = 0
+    num_left: int | None = None
     num_updates: int = 0
     num_backwards: int = 0
     see_later: set[str] = field(default_factory=set)
@@ -224,6 +227,14 @@ class Backend(Reader, Protocol):
         """Return whether gradients that are applied hold those of the step before, too."""
         del gradients  # most backends compute them anew
         return False
+
+    def num_left(self, optimizer: Any, variables: Sequence[Any]) -> int | None:
+        """Return how many gradients that are applied hold what was left there for another.
+
+        ``None`` where that is not known, and where there is no other optimizer.
+        """
+        del optimizer, variables
+        return None
 
 
 def backend() -> Backend:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import torch
 from ...model.record import TensorInfo
 from ...numerics.packed import Rows
 from ...numerics.statistics import Row
+from ..patching import PatchSet
 from ..torch.device import DeviceBatch
+from ..torch.left_gradients import LeftGradients
 from ..torch.observe import Observer
 from ..torch.tensors import to_numpy
 from .backend import Array, Backend, Session, Variables
@@ -24,6 +27,7 @@ class TorchBackend(Backend):
         self.on_host = not torch.cuda.is_available()
         self._observer = Observer()
         self.at_once = self._observer.tensor
+        self._left_gradients = LeftGradients()
         self._applied: tuple[Any, int] = None, 0  # the last gradient, and how often it was changed
 
     def finish(self) -> None:
@@ -38,6 +42,32 @@ class TorchBackend(Backend):
         self._applied = last, getattr(last, "_version", 0)
         # Only added to since: to set it to zero, or to clip it, counts as another change.
         return last is not None and last is before and last._version == version + 1
+
+    def num_left(self, optimizer: Any, variables: Sequence[Any]) -> int | None:
+        return self._left_gradients.steps(optimizer, [one.value for one in variables])
+
+    @contextmanager
+    def _following_gradients(self) -> Iterator[None]:
+        """Follow which gradients a step leaves in what an optimizer updates; see the class."""
+        patches, left = PatchSet(), self._left_gradients
+
+        def following(original: Callable[..., Any]) -> Callable[..., Any]:
+            def backward(tensors: Any, *args: Any, **keywords: Any) -> Any:
+                with suppress(Exception):
+                    left.before_backward(tensors)
+                try:
+                    return original(tensors, *args, **keywords)
+                finally:
+                    with suppress(Exception):
+                        left.after_backward()
+
+            return backward
+
+        patches.put(torch.autograd, "backward", following)
+        try:
+            yield
+        finally:
+            patches.remove()
 
     def instrument(
         self, model: Any, kind: str, make: Callable[[], None], session: Session
@@ -62,7 +92,12 @@ class TorchBackend(Backend):
                 returned = function(data)
             else:
                 with session.collecting(only_losses=only_losses):
-                    returned = function(data)
+                    if only_losses:
+                        self._left_gradients.forget()
+                        returned = function(data)
+                    else:
+                        with self._following_gradients():
+                            returned = function(data)
             session.ran({}, returned, variables, optimizer_variables)
             return returned
 

@@ -446,6 +446,9 @@ class BatchTracker:
         if self._mode is Mode.TRAIN and (self._is_plain or facts.num_stale):
             stale = {"optimizer/stale_gradients": facts.num_stale}
             self._evidence.numbers(step, "optimizer", stale)
+        if self._mode is Mode.TRAIN and facts.num_left is not None:
+            left = {"optimizer/left_gradients": float(facts.num_left)}
+            self._evidence.numbers(step, "optimizer", left)
         self._evidence.numbers(step, "loop", numbers)
         if self._mode is Mode.TRAIN and step.wants("policy"):
             self._evidence.numbers(step, "policy", returns_of_script())
@@ -629,6 +632,9 @@ class BatchTracker:
                 self._note(f"gradient/{self._names.of_variable(variable)}", "gradients", value)
         if self._backend.is_stale(gradients):
             self._step_trace.facts.num_stale = len(gradients)
+        if (left := self._backend.num_left(optimizer, variables)) is not None:
+            facts = self._step_trace.facts
+            facts.num_left = (facts.num_left or 0) + left
         self._step_trace.differentiated()
         self._step_trace.facts.num_updates += 1
 

@@ -206,6 +206,35 @@ def _are_ones(norms: torch.Tensor) -> bool:
     return bool(((norms - 1).abs() <= _UNIT).all())
 
 
+def owners_upstream(root: Any, owners: Mapping[int, int]) -> dict[int, set[int]]:
+    """Return whose parameters a loss is computed by, and whose lie before some of each of these.
+
+    Args:
+        root: The operation that made the loss.
+        owners: Of parameters, by ``id``.
+
+    Returns:
+        Without its own. What is computed by a generator lies before a discriminator.
+    """
+    reached: dict[Any, frozenset[int]] = {}
+    found: dict[int, set[int]] = {}
+    for node in _forward_order(root):
+        if _parameter_of(node) is not None:
+            continue  # a parameter in another shape
+        before: set[int] = set()
+        used: set[int] = set()
+        for producer, _ in node.next_functions:
+            owner = owners.get(id(_parameter_of(producer)))
+            if owner is not None:
+                used.add(owner)
+            else:
+                before |= reached.get(producer, frozenset())
+        for owner in used:
+            found.setdefault(owner, set()).update(before)
+        reached[node] = frozenset(before | used)
+    return {owner: before - {owner} for owner, before in found.items()}
+
+
 def last_operation(value: torch.Tensor) -> str:
     """Return which operation gave a tensor its range: a sigmoid, softmax, softplus, relu or exp.
 

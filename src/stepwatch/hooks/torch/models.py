@@ -560,11 +560,11 @@ class AccumulatedGradients:
         return len(self._kept) if self._backwards else 0
 
     def _marks_now(self, indexes: Iterable[int]) -> dict[int, GradientMark]:
-        marks = ((index, _mark(self._tracked[index].parameter)) for index in indexes)
+        marks = ((index, gradient_mark(self._tracked[index].parameter)) for index in indexes)
         return {index: mark for index, mark in marks if mark is not None}
 
     def _is_not_zero(self, index: int) -> bool:
-        return _has_gradient(self._tracked[index].parameter)
+        return has_gradient(self._tracked[index].parameter)
 
 
 class GradientsByHand:
@@ -592,10 +592,10 @@ class GradientsByHand:
             self.takes_turns = bool(last and before & updated) and not last & (before | updated)
             self._turns = [last, updated]
         for key, held in self._held.items():
-            stays = held.mark is not None and held.mark == _mark(held.parameter)
+            stays = held.mark is not None and held.mark == gradient_mark(held.parameter)
             is_used = stays and (held.is_stale or key in updated)
             # zeroing through .data leaves no mark
-            held.is_stale = is_used and _has_gradient(held.parameter)
+            held.is_stale = is_used and has_gradient(held.parameter)
 
     def after_backward(self, tracked: list[TrackedParameter]) -> None:
         """Gradients were added to.
@@ -620,7 +620,7 @@ class _Held:
     def __init__(self, parameter: torch.Tensor, *, is_stale: bool) -> None:
         #: Whether the gradient holds what the parameter was updated by before.
         self.is_stale = is_stale
-        self.parameter, self.mark = parameter, _mark(parameter)
+        self.parameter, self.mark = parameter, gradient_mark(parameter)
         self._version, self._elements = parameter._version, _some(parameter).clone()
 
     def is_updated(self) -> bool:
@@ -634,7 +634,7 @@ def _some(parameter: torch.Tensor) -> torch.Tensor:
     return local_shard(parameter).tensor.detach().reshape(-1)[:_COPIED]
 
 
-def _mark(parameter: torch.Tensor) -> GradientMark | None:
+def gradient_mark(parameter: torch.Tensor) -> GradientMark | None:
     gradient = parameter.grad
     if gradient is None:
         return None
@@ -645,7 +645,7 @@ def _mark(parameter: torch.Tensor) -> GradientMark | None:
     return None
 
 
-def _has_gradient(parameter: torch.Tensor) -> bool:
+def has_gradient(parameter: torch.Tensor) -> bool:
     """Return whether a gradient is there and not zero."""
     gradient = parameter.grad
     return gradient is not None and bool(local_shard(gradient).tensor.any())

@@ -44,6 +44,7 @@ from .collectors.waiting import WaitingOptimizers
 from .events import Detail, Events, HookGuard, LossCall, Subscriber
 from .graphs import Graphs
 from .internals import Loss, calling_loss, in_transform, loss_scale
+from .left_gradients import LeftGradients
 from .models import (
     AccumulatedGradients,
     FirstGradients,
@@ -121,6 +122,8 @@ class Tracker(HookGuard):
         self.loss_depth = self.num_optimizer_steps = 0
         self._num_stale: float = 0  # nan where that is not known
         self._passed_over = False  # whether an optimizer ever stepped in a step that was thinned
+        self._left_gradients = LeftGradients()
+        self._num_left: int | None = None  # of the step, where that is known
         self._num_before_scaler = 0
         self._loss_scale: torch.Tensor | None = None
         self._carried: WeakKeyDictionary[torch.optim.Optimizer, AccumulatedGradients] = (
@@ -529,6 +532,7 @@ class Tracker(HookGuard):
         for carried in self._carried.values():
             carried.before_backward()
         self._carried_by_hand.before_backward()
+        self._left_gradients.before_backward(roots)
         self.before_thin_backward(roots)
         self._loop.before_backward()
 
@@ -570,6 +574,7 @@ class Tracker(HookGuard):
         self.events.emit("backward_ends")
         for carried in self._carried.values():
             carried.after_backward()
+        self._left_gradients.after_backward()
         if self._after_thin_backward():
             free = self.parameters.free()
             self.observer.parameters(self.steps.current(), free)
@@ -659,6 +664,10 @@ class Tracker(HookGuard):
         scale = getattr(optimizer, "grad_scale", None)
         self._stepping_parameters = self.parameters.of(optimizer)
         self.observer.parameters(step, self._stepping_parameters, scale)
+        stepping = [one.parameter for one in self._stepping_parameters]
+        num_left = self._left_gradients.steps(optimizer, stepping)
+        if num_left is not None:
+            self._num_left = (self._num_left or 0) + num_left
         if not self.first_gradients.is_finite(optimizer):
             self._find_infinite_derivative(step)
         self._learning_rates(step, optimizer)
@@ -695,6 +704,7 @@ class Tracker(HookGuard):
     def _pass_over(self) -> None:
         """Forget which gradients are left over: that is known from step to step only."""
         self._carried.clear()
+        self._left_gradients.forget()
         self._carried_by_hand = GradientsByHand()
         self._passed_over = True
 
@@ -785,7 +795,9 @@ class Tracker(HookGuard):
         self.events.emit("step_ends", step)
         if not math.isnan(self._num_stale):
             self.observer.scalar(step, "optimizer/stale_gradients", self._num_stale, "optimizer")
-        self._num_stale = 0
+        if self._num_left is not None:
+            self.observer.scalar(step, "optimizer/left_gradients", self._num_left, "optimizer")
+        self._num_stale, self._num_left = 0, None
 
     def _complete_by_hand(self, step: OpenStep) -> None:
         """A TRAIN step ends in which the script updated the parameters itself."""
