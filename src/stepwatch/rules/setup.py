@@ -127,6 +127,14 @@ _LAYERS = {
         " __init__, and pass seed=self.seed_generator, which draws something else each time; in"
         " JAX give the function that trains a key for each step, jax.random.fold_in(key, step)",
     ),
+    "same_views": (
+        "the two views of each sample that a contrastive loss compares are the same, bit for bit:"
+        " each is to be told from the others by what it shares with itself, and no invariance is"
+        " learnt",
+        "draw the augmentation of each view anew: seed a generator once, before the loop, and not"
+        " in each call; where dropout is to tell the views apart, see that the model is in train"
+        " mode",
+    ),
     "reseeded": (
         "the random generator is seeded anew with the same number in each step: dropout, noise and"
         " all else that is drawn is the very same at each step, and the model learns with one"
@@ -175,7 +183,7 @@ _LAYERS = {
 }
 
 #: Of what these are said of several steps were looked at before.
-_LOOKED_AT_BEFORE = ("turned", "no_offset", "reseeded")
+_LOOKED_AT_BEFORE = ("turned", "no_offset", "reseeded", "same_views")
 
 #: What was taken in place of something else, by both names.
 _CONFUSED = {
@@ -224,7 +232,8 @@ class Setup(Rule):
     ``fit`` is asked for. ``same_key``, ``same_state``: a function of JAX is given the same random
     key, or state of an optimizer, at each step. ``remade``: in each epoch the optimizer of JAX or
     Keras is made anew, for weights that are trained on. ``reseeded``: each step of PyTorch draws
-    the same. ``same_noise``: a layer of Keras, or a function of JAX, draws the same at each step.
+    the same. ``same_views``: a contrastive loss of PyTorch compares each sample with itself.
+    ``same_noise``: a layer of Keras, or a function of JAX, draws the same at each step.
     ``metric``: a metric counts what its labels are not. ``unsplit``: no tree of boosting has a
     split. ``uphill``: gradients of an objective that a script brings along have the wrong sign.
     ``early_stopping``: the metric that ends boosting early gets worse from the first round on by
@@ -276,6 +285,7 @@ class Setup(Rule):
         "other_range*": "data",
         "turned*": "loss_input",
         "temperature*": "loss_input",
+        "same_views*": "data",
         "posterior*": "loss_input",
         "not_cumulative*": "data",
         "metric*": "metric",

@@ -339,6 +339,39 @@ def contrasts(scale, *, is_learned=False, normalized=True, dim=-1):
         optimizer.step()
 
 
+def contrasts_views(first="noise", second="noise", kind="two", dropout=0.0):
+    """Two views of each sample, of one encoder: by noise, or as they are.
+
+    Args:
+        kind: ``two`` views, one against the other; ``all`` against all; ``one call`` for both; or
+            ``in turn``, all against all in pairs that lie side by side. Or ``labels``: of samples
+            as they are, those of a class are alike.
+    """
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Dropout(dropout), nn.Linear(32, 16))
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=1e-3)
+    for _ in range(40):
+        x = torch.randn(16, 8)
+        views = [x + 0.1 * torch.randn(x.shape) if of == "noise" else x for of in (first, second)]
+        if kind == "one call":
+            found = F.normalize(encoder(torch.cat(views)), dim=1).chunk(2)
+        else:
+            found = [F.normalize(encoder(view), dim=1) for view in views]
+        if kind in ("all", "in turn"):
+            rows = torch.arange(32)
+            z = torch.cat(found) if kind == "all" else torch.stack(found, 1).flatten(0, 1)
+            logits = (z @ z.T / 0.2).fill_diagonal_(-1e9)
+            target = (rows + 16) % 32 if kind == "all" else rows ^ 1
+        elif kind == "labels":
+            logits = (found[0] @ found[0].T / 0.2).masked_fill(torch.eye(16).bool(), -1e9)
+            target = torch.arange(16) ^ 1
+        else:
+            logits, target = found[0] @ found[1].T / 0.2, torch.arange(16)
+        optimizer.zero_grad()
+        F.cross_entropy(logits, target).backward()
+        optimizer.step()
+
+
 class Variational(nn.Module):
     """A variational autoencoder of vectors."""
 
@@ -879,6 +912,19 @@ CASES = {
     "cosines over the temperature": Case(partial(contrasts, 1 / 0.07)),
     "cosines": Case(partial(contrasts, 1.0)),
     "cosines times a learned scale": Case(partial(contrasts, 0.07, is_learned=True)),
+    **{
+        f"views that are the same, {kind}": Case(
+            partial(contrasts_views, "none", "none", kind), "same_views"
+        )
+        for kind in ("two", "all", "one call", "in turn")
+    },
+    **{
+        f"views by noise, {kind}": Case(partial(contrasts_views, kind=kind))
+        for kind in ("two", "all", "one call", "in turn")
+    },
+    "a view by noise, and the sample": Case(partial(contrasts_views, "none")),
+    "views by dropout": Case(partial(contrasts_views, "none", "none", dropout=0.1)),
+    "views by labels": Case(partial(contrasts_views, "none", "none", "labels")),
     "vectors of the batch in place of their own": Case(
         partial(contrasts, 1.0, dim=0), "over_samples"
     ),

@@ -314,6 +314,69 @@ def cosine_logits(loss: torch.Tensor) -> Iterator[CosineLogits]:
             yield CosineLogits(sizes[0] / sizes[1], shape[1])
 
 
+# What stands between products of vectors and a softmax of them: masks and a temperature.
+_OF_LOGITS = frozenset({
+    *("mul", "div", "add", "sub", "copy_slices", "index_put", "masked_fill", "where", "index"),
+    *("masked_select", "view", "reshape_alias", "unsafe_view", "clone", "to_copy"),
+})  # fmt: skip
+# What takes some rows of a tensor, and at most so many operations that are followed from a product.
+_TAKES_ROWS = frozenset({"split", "split_with_sizes", "slice", "select", "unbind", "index"})
+_MOST_FOLLOWED = 16
+
+
+def contrasted_with_themselves(loss: torch.Tensor) -> Iterator[bool]:
+    """Yield of each contrast whether both vectors of each pair are the same, bit for bit.
+
+    A contrast is a cross-entropy of products of the vectors of a batch: of those of one view with
+    those of another, or of all that were put together of both, one half after the other or in turn.
+    """
+    for node in () if loss.grad_fn is None else _forward_order(loss.grad_fn):
+        product = _only_input(node) if operation(node) == "log_softmax" else None
+        while product is not None and operation(product) in _OF_LOGITS:
+            product = _only_input(product)
+        if product is None or operation(product) != "mm":
+            continue
+        saved = [saved_as_is(product, name) for name in ("self", "mat2")]
+        first, second = (None if one is None else one.detach() for one in saved)
+        if first is None or second is None or first.shape != second.shape[::-1]:
+            continue
+        if None in [one for one, _ in product.next_functions] or first.numel() > _MOST_COSINES:
+            continue
+        if len(first) < 4 or bool((first == first[:1]).all()):
+            continue  # all are the same, as after a collapse
+        if not _are_of_one(*product.next_functions):
+            yield torch.equal(first, second.t())
+        elif len(first) % 2 == 0:
+            yield any(
+                torch.equal(*halves) for halves in (first.chunk(2), (first[::2], first[1::2]))
+            )
+
+
+def _only_input(node: Any) -> Any:
+    """Return the node of the one input of an operation; ``None`` if several have a gradient."""
+    producers = [one for one, _ in node.next_functions if one is not None]
+    return producers[0] if len(producers) == 1 else None
+
+
+def _are_of_one(*edges: Edge) -> bool:
+    """Return whether two factors of a product are the same tensor, as in ``z @ z.t()``."""
+    ways: list[list[Edge]] = []
+    for edge in edges:
+        way = [edge]
+        while operation(way[-1][0]) not in _PRODUCTS and len(way) < _MOST_FOLLOWED:
+            made = [one for one in way[-1][0].next_functions if one[0] is not None]
+            if not made:
+                break
+            way.append(made[0])
+        ways.append(way)
+    known = set(ways[1])
+    own = next((place for place, edge in enumerate(ways[0]) if edge in known), None)
+    if own is None:
+        return False
+    before = [*ways[0][:own], *ways[1][: ways[1].index(ways[0][own])]]
+    return not any(operation(one) in _TAKES_ROWS for one, _ in before)
+
+
 def _dimension(softmax: Any, rank: int) -> int:
     """Return over which dimension of so many a softmax is taken."""
     # One that was counted from the end is held without its sign.

@@ -39,6 +39,7 @@ from ..autograd import (
     Edge,
     Product,
     accumulations,
+    contrasted_with_themselves,
     cosine_logits,
     norms_over_first,
     products,
@@ -68,6 +69,8 @@ _HIDDEN = -10_000.0
 _MOST_RECURRENT = 16
 # The losses of a GAN are several, and each of the first may be that of another model.
 _MOST_GRAPHS = 4
+# Of fewer contrasts nothing is said.
+_LEAST_CONTRASTS = 2
 # Of more ends edges are not looked at.
 _MOST_ENDS = 1 << 20
 # So many batches of graphs are looked at; of fewer nothing is said.
@@ -231,6 +234,8 @@ class Setup:
         # Of how many losses the graph was looked through, at which version of the names.
         self._graphs = (0, 0)
         self._in_graphs: dict[str, float] = {}
+        # Of contrasts, whether both vectors of each pair were the same.
+        self._views: list[bool] = []
         # The samples of the batch that a model was given last; 0 where they are not known.
         self._num_samples = 0
         # What embeddings were given last in this step, as tokens beside their positions; how many
@@ -299,12 +304,15 @@ class Setup:
             self._in_graphs.update((f"setup/over_samples/{one}", 1.0) for one in found)
         with isolated_compute(roots.device.type):
             cosines = list(cosine_logits(roots))
+            self._views += contrasted_with_themselves(roots)
             norms = list(norms_over_first(roots, self._num_samples)) if self._num_samples else []
         self._in_graphs.update((f"setup/over_samples/{one}", 1.0) for one in norms)
         for logits in cosines:
             if (share := least_share(*logits)) >= _MOST_SHARE:
                 name = f"setup/temperature/{logits.num_classes}>{number(logits.scale)}"
                 self._in_graphs[name] = share
+        if len(self._views) >= _LEAST_CONTRASTS and all(self._views):
+            self._in_graphs[f"setup/same_views/{self._model_name}"] = 1.0
         self._in_graphs.update((f"setup/risk_set/{one}", 1.0) for one in _wrong_risk_sets(roots))
 
     def _look_at_ends(self, roots: object) -> None:
