@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
-from rich.measure import Measurement
 from rich.progress import track
 from rich.segment import Segment
 from rich.status import Status
-from rich.table import Table
+from rich.style import Style
 from rich.text import Text
 
 from ..config import environment
@@ -102,33 +102,38 @@ class WidthAwareTable:
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
-    ) -> Iterable[RenderableType]:
-        grid = self._grid()
-        if Measurement.get(console, options.update(max_width=_WIDEST), grid).maximum <= (
-            options.max_width
-        ):
-            yield grid
+    ) -> Iterable[RenderableType | Segment]:
+        lines = [self._headings, *(list(map(_cell, row)) for row in self._rows)]
+        widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+        if sum(widths) + len(_BETWEEN) * (len(widths) - 1) <= options.max_width:
+            yield from self._grid(lines, widths)
             return
-        for first, *rest in self._rows:
-            yield Text(_cell(first), "bold", overflow="fold")
-            cells = zip(self._headings[1:], map(_cell, rest), strict=True)
+        for first, *rest in lines[1:]:
+            yield Text(first, "bold", overflow="fold")
+            cells = zip(self._headings[1:], rest, strict=True)
             known = (f"{heading} {cell}".strip() for heading, cell in cells if cell)
             for line in Text(", ".join(known)).wrap(console, max(_NARROWEST, console.width - 2)):
                 yield Text(f"  {line.plain.rstrip()}")
 
-    def _grid(self) -> Table:
-        grid = Table(box=None, pad_edge=False, header_style="bold")
-        for index, heading in enumerate(self._headings):
-            numeric = bool(self._rows) and all(
-                isinstance(row[index], (int, float)) for row in self._rows
+    def _grid(self, lines: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[Segment]:
+        """Yield the lines of a table; that of rich takes most of a second for a thousand."""
+        is_number = [
+            bool(self._rows) and all(isinstance(row[index], (int, float)) for row in self._rows)
+            for index in range(len(widths))
+        ]
+        style: Style | None = Style(bold=True)
+        for cells in lines:
+            spaces = [" " * (w - cell_len(cell)) for w, cell in zip(widths, cells, strict=True)]
+            padded = (
+                space + cell if right else cell + space
+                for cell, space, right in zip(cells, spaces, is_number, strict=True)
             )
-            grid.add_column(heading, justify="right" if numeric else "left", no_wrap=True)
-        for row in self._rows:
-            grid.add_row(*(escape(_cell(value)) for value in row))
-        return grid
+            yield Segment(_BETWEEN.join(padded).rstrip(), style)
+            yield Segment.line()
+            style = None
 
 
-_WIDEST = 10_000
+_BETWEEN = "  "
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> WidthAwareTable:
@@ -248,4 +253,6 @@ def _print_around(output: Console, found: Episodes, verdict: Verdict, *, verbose
 
 
 def _cell(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return visible(str(value)).replace("\n", " ")
