@@ -117,6 +117,7 @@ class Overlap:
 
 
 _LABEL_IN, _ENCODED = "boosting/label_in/", "boosting/encoded/"
+_SHARED_ROWS = "boosting/shared_rows/"
 # What a column gains of what all do, in each library; trees are asked for it at full rounds.
 _GAINS = "feature_importance/(total_gain|prediction_change)/"
 #: A column gives the label away that makes so much of the gain, of at least so many columns, where
@@ -150,7 +151,8 @@ class LabelLeak(Rule):
     ``max_overlap`` of them; or some of each evaluation, where it is estimated how many were not
     looked at; or, of severity info, all of each evaluation, as who evaluates on the training data
     means to. Data in which samples repeat within a batch is not judged. It
-    is reported once.
+    is reported once. Of boosting, rows of the evaluated tables are compared with those that are
+    trained on.
     ``target_is_input``: the integer targets are the input itself, or one of several, as when the
     shift by one is missing, such as that of what a decoder is given. ``future``: a model that
     predicts the next token sees all of them, in each of its modules with attention; see also the
@@ -310,6 +312,22 @@ class LabelLeak(Rule):
                 condition="feature",
                 remedy=_REMEDIES["feature"],
             )
+        for group in prefixed(step, "boosting", _SHARED_ROWS):
+            for one in group:
+                if one.scalar <= self.max_overlap:
+                    continue
+                yield self.finding(
+                    step,
+                    one,
+                    f"{one.scalar:.0%} of the rows of {one.name.removeprefix(_SHARED_ROWS)} are"
+                    " among those that are trained on, where rows differ otherwise: what is"
+                    " evaluated was learned by heart",
+                    value=one.scalar,
+                    threshold=self.max_overlap,
+                    condition="overlap",
+                    remedy="split the table first, and draw rows with replacement, or repeat them,"
+                    " in the part that is trained on only",
+                )
         for group in prefixed(step, "boosting", _ENCODED):
             names = [one.name.removeprefix(_ENCODED) for one in group]
             rows = group[0].scalar

@@ -171,6 +171,27 @@ class TestRules:
 
         assert ["encoded"] * is_own == [one.condition for one in found(trial, "label_leak")]
 
+    @pytest.mark.parametrize(("first", "share"), [("drawn", 0.4), ("split", None)])
+    def test_rows_that_are_drawn_again_before_the_split(self, tmp_path, first, share):
+        """Of the rare class, with replacement; only those that are trained on may be."""
+        x, rng = table(1200), np.random.default_rng(1)
+        rare = rng.random(1200) < 0.1
+
+        def balanced(at):
+            again = rng.choice(at[rare[at]], int((~rare[at]).sum() - rare[at].sum()))
+            return rng.permutation(np.concatenate([at, again]))
+
+        rows = balanced(np.arange(1200)) if first == "drawn" else np.arange(1200)
+        half = len(rows) // 2
+        known = balanced(rows[:half]) if first == "split" else rows[:half]
+        model = CatBoostClassifier(iterations=3, **QUIET)
+        with CatBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            model.fit(x[known], rare[known], eval_set=(x[rows[half:]], rare[rows[half:]]))
+        leaks = found(Trial(tmp_path / "run"), "label_leak")
+
+        assert ["overlap"] * (share is not None) == [one.condition for one in leaks]
+        assert all(one.value > share for one in leaks)
+
     def test_a_healthy_training_is_let_be(self, tmp_path):
         x = table(2000)
         y = x[:, 0] + x[:, 1] ** 2 + 0.1 * table(2000, seed=1)[:, 0]

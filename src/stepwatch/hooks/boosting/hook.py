@@ -35,6 +35,7 @@ from .rounds import (
     ordered_as,
     recoded,
 )
+from .shared_rows import shared_rows
 from .target_encoding import may_encode, rows_of_category
 
 _log = logging.getLogger("stepwatch")
@@ -221,7 +222,7 @@ class BoostingHook(Hook):
             for data in one.data:
                 self._observe_groups(data)
             self._observe_columns(one.data, dict(texts).get("monotone_constraints", ""))
-            self._observe_encodings(one.data)
+            self._observe_tables(one.data)
         if self.wants("feature_importance"):
             self._observe_all("feature_importance", self.computed("importances", model.importances))
         if self.wants("trees"):
@@ -323,22 +324,24 @@ class BoostingHook(Hook):
                 value = np.asarray(count, np.int64)
                 self._observe_named("boosting", f"recoded/{one.name}/{name}", value)
 
-    def _observe_encodings(self, data: Sequence[EvaluationSet]) -> None:
-        """Observe the columns in which categories stand for the labels that are trained on."""
+    def _observe_tables(self, data: Sequence[EvaluationSet]) -> None:
+        """Observe rows that are evaluated and trained on, and columns in which categories stand for
+        the labels that are trained on.
+        """
         sets = sorted(data, key=lambda one: not one.trains)
         if not sets or not sets[0].trains:
             return
-        tables = [self.computed("columns", sets[0].whole)]
-        labels = [sets[0].labels()]
+        tables = [self.computed("columns", one.whole) for one in sets]
+        labels = [one.labels() for one in sets]
+        for one, table in zip(sets[1:], tables[1:], strict=True):
+            if share := shared_rows(tables[0], table, labels[0]):
+                self._observe_named("boosting", f"shared_rows/{one.name}", np.asarray(share))
         names = [
             name
             for name, column in tables[0].items()
             if labels[0].shape == column.shape
             and may_encode(column[:FIRST_ROWS], labels[0][:FIRST_ROWS])
         ]
-        if names:
-            tables += [self.computed("columns", one.whole) for one in sets[1:]]
-            labels += [one.labels() for one in sets[1:]]
         for name in names:
             parts = [
                 (table[name], of)

@@ -1,0 +1,81 @@
+"""Rows of a table that are trained on and evaluated, too.
+
+As where rows of a rare class are drawn with replacement before the table is split: copies of one
+row come to both sides, and what is reported was learned by heart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.generic]
+
+#: Rows that nobody drew twice are all different if so few of a class occur more than once.
+_NATURAL = 0.01
+#: Of so many rows, evaluated or of a class, it is told.
+_LEAST_ROWS, _LEAST_OF_CLASS = 20, 50
+#: Labels are classes if there are no more of them.
+_MOST_CLASSES = 20
+
+
+def shared_rows(
+    trained: Mapping[str, Array], evaluated: Mapping[str, Array], labels: Array
+) -> float:
+    """Return which share of evaluated rows is among those that are trained on.
+
+    Args:
+        trained: Columns by name, shape ``[rows]``.
+        evaluated: The same of what is evaluated.
+        labels: Of the rows that are trained on, shape ``[rows]``.
+
+    Returns:
+        0.0 also where all rows are, as who evaluates on the training data means to, where they are
+        fewer than ``_LEAST_ROWS``, and of tables in which rows repeat in every class.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> table = {"a": rng.normal(size=400), "b": rng.normal(size=400)}
+        >>> part = {name: column[300:] for name, column in table.items()}
+        >>> shared_rows({name: column[:350] for name, column in table.items()}, part, np.ones(350))
+        0.5
+        >>> shared_rows({name: column[:300] for name, column in table.items()}, part, np.ones(300))
+        0.0
+    """
+    if not trained or trained.keys() != evaluated.keys():
+        return 0.0
+    known, asked = _digests(trained), _digests({name: evaluated[name] for name in trained})
+    if labels.shape != known.shape:
+        return 0.0
+    is_shared = np.isin(asked, known)
+    count = int(is_shared.sum())
+    if not _LEAST_ROWS <= count < len(asked) or _least_repeated(known, labels) > _NATURAL:
+        return 0.0
+    return count / len(asked)
+
+
+def _digests(columns: Mapping[str, Array]) -> npt.NDArray[np.uint64]:
+    """Return a number for each row, the same for the same row."""
+    rng = np.random.default_rng(0)
+    total: npt.NDArray[np.uint64] | None = None
+    for column in columns.values():
+        bits = (np.asarray(column, np.float64) + 0.0).view(np.uint64)  # -0.0 is 0.0
+        factor = rng.integers(1 << 62, dtype=np.uint64) | np.uint64(1)
+        mixed = (bits ^ (bits >> np.uint64(29))) * factor
+        mixed ^= mixed >> np.uint64(32)
+        total = mixed * factor if total is None else total + mixed * factor
+    return np.empty(0, np.uint64) if total is None else total
+
+
+def _least_repeated(digests: npt.NDArray[np.uint64], labels: Array) -> float:
+    """Return the share of rows that occur more than once, in the class where it is least."""
+    _, group, counts = np.unique(digests, return_inverse=True, return_counts=True)
+    repeats = counts[group.ravel()] > 1
+    classes, of = np.unique(labels, return_inverse=True)
+    if len(classes) > _MOST_CLASSES:
+        return float(repeats.mean())
+    rows = np.bincount(of.ravel())
+    shares = np.bincount(of.ravel(), repeats) / rows
+    return float(min(shares[rows >= _LEAST_OF_CLASS], default=1.0))
