@@ -119,12 +119,14 @@ class TestFrozenAsDrawn:
 
     SHAPE = (24, 40)
 
-    def conditions(self, frozen, trained=((40, 3),), before=()):
+    def conditions(
+        self, frozen, trained=((40, 3),), before=(), called="earlier", drawn_before=None
+    ):
         rng = np.random.default_rng(0)
         watch, found = Watch(["untrained_parameter"]), []
         for at, shape in enumerate(before):
-            values = rng.normal(size=shape)
-            earlier = [(info("earlier", "weights", values, trainable=True), values)]
+            values = rng.normal(size=shape) if drawn_before is None else drawn_before
+            earlier = [(info(called, "weights", values, trainable=True), values)]
             watch.evaluate(StepView([record(earlier, step=at)]))
         for at in range(len(before), len(before) + 12):
             tensors = [(info("base", "weights", frozen, trainable=False), frozen)]
@@ -168,6 +170,12 @@ class TestFrozenAsDrawn:
         drawn = self.drawn(1 / math.sqrt(40))
         assert "frozen_anew" in self.conditions(drawn, before=[self.SHAPE])
         assert "frozen_as_drawn" in self.conditions(drawn, before=[(24, 41)])
+
+    def test_so_it_is_where_a_copy_that_is_new_has_the_names_of_what_was_trained(self):
+        """As Keras clones models; what looks as new while it is trained may be frozen in turn."""
+        drawn, before = self.drawn(1 / math.sqrt(40)), {"before": [self.SHAPE], "called": "base"}
+        assert "frozen_anew" in self.conditions(drawn, **before)
+        assert "frozen_as_drawn" in self.conditions(drawn, **before, drawn_before=drawn)
 
     @pytest.mark.parametrize(
         ("is_trained", "before", "severity"),

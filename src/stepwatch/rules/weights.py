@@ -750,6 +750,10 @@ class UntrainedParameter(Rule):
         self._trained: dict[str, dict[str, tuple[int, ...]]] = {}
         self._last_steps: deque[StepNumber] = deque(maxlen=self.k + 1)
         self._frozen: WeakKeyDictionary[Layout, dict[str, tuple[int, ...]]] = WeakKeyDictionary()
+        # Of each layout the trained matrices that are as drawn still, and of each worker the names
+        # of those that were not when they were trained.
+        self._as_new: WeakKeyDictionary[Layout, list[tuple[int, TensorInfo]]] = WeakKeyDictionary()
+        self._changed: dict[str, set[str]] = {}
         # Of each worker of which they are as drawn: since when, which, and of how many. And of each
         # loss: the first values and the last ones.
         self._as_drawn: dict[str, tuple[StepNumber, list[str], int]] = {}
@@ -926,6 +930,16 @@ class UntrainedParameter(Rule):
                 name: info.shape for name, info in of.items() if info.trainable is False
             }
             trained.update((name, info.shape) for name, info in of.items() if info.trainable)
+            rows = zip(group.rows.tolist(), group.infos, strict=True)
+            self._as_new[layout] = [
+                one for one in rows if one[1].trainable and _is_large_matrix(one[1])
+            ]
+        changed = self._changed.setdefault(worker, set())
+        as_new, statistics = self._as_new[layout], group.record.statistics
+        if as_new:
+            left = [one for one in as_new if _is_as_drawn(statistics[one[0]], one[1])]
+            changed.update({info.name for _, info in as_new} - {info.name for _, info in left})
+            self._as_new[layout] = left
         if known.issuperset(frozen):
             return
         members = frozen_as_drawn(group)
@@ -933,7 +947,7 @@ class UntrainedParameter(Rule):
             known.update(frozen)
         if self.persists((worker, "drawn"), bool(members), self.k):
             known.update(frozen)
-            is_anew = self._has_trained(worker, frozen, members)
+            is_anew = changed.issuperset(members) or self._has_trained(worker, frozen, members)
             cause, severity = ("frozen_anew", "warning") if is_anew else ("frozen_as_drawn", "info")
             if not is_anew:
                 self._as_drawn[worker] = self._since(self.k), members, len(group.infos)
