@@ -118,6 +118,8 @@ class Overlap:
 
 _LABEL_IN, _ENCODED = "boosting/label_in/", "boosting/encoded/"
 _SHARED_ROWS = "boosting/shared_rows/"
+#: The share of the rows of a table that are evaluated and may be trained on, where rows differ.
+MOST_SHARED_ROWS = 0.01
 # What a column gains of what all do, in each library; trees are asked for it at full rounds.
 _GAINS = "feature_importance/(total_gain|prediction_change)/"
 #: A column gives the label away that makes so much of the gain, of at least so many columns, where
@@ -314,7 +316,7 @@ class LabelLeak(Rule):
             )
         for group in prefixed(step, "boosting", _SHARED_ROWS):
             for one in group:
-                if one.scalar <= self.max_overlap:
+                if one.scalar <= MOST_SHARED_ROWS:
                     continue
                 yield self.finding(
                     step,
@@ -323,7 +325,7 @@ class LabelLeak(Rule):
                     " among those that are trained on, where rows differ otherwise: what is"
                     " evaluated was learned by heart",
                     value=one.scalar,
-                    threshold=self.max_overlap,
+                    threshold=MOST_SHARED_ROWS,
                     condition="overlap",
                     remedy="split the table first, and draw rows with replacement, or repeat them,"
                     " in the part that is trained on only",

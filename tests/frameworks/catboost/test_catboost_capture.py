@@ -187,7 +187,8 @@ class TestRules:
         model = CatBoostClassifier(iterations=3, **QUIET)
         with CatBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
             model.fit(x[known], rare[known], eval_set=(x[rows[half:]], rare[rows[half:]]))
-        leaks = found(Trial(tmp_path / "run"), "label_leak")
+        run = Trial(tmp_path / "run")
+        leaks = [one for one in found(run, *DEFAULT_RULES) if one.rule == "label_leak"]
 
         assert ["overlap"] * (share is not None) == [one.condition for one in leaks]
         assert all(one.value > share for one in leaks)
