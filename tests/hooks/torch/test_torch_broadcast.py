@@ -58,6 +58,24 @@ def test_pairs_that_are_meant_are_none(loss):
     assert 1 == _found(_MEANT[loss])
 
 
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        (lambda p, q, y: (p + q[:, 0] - y).square().mean(), 8),  # biases beside a product
+        (lambda p, q, y: -(p * (y - q[:, 0])).mean(), 8),  # a critic that is not detached
+        (lambda p, q, y: (p + q - y[:, None]).square().mean(), 1),
+        (lambda p, q, y: nn.functional.softplus(p - p[:, 0] - q + q[:, 0]).mean(), 1),  # ranks
+        (lambda p, q, y: (p + q.T).softmax(1).mean(), 1),
+    ],
+)
+def test_values_of_two_models_that_meet_are_found(loss, expected):
+    torch.manual_seed(0)
+    x, y = torch.randn(8, 3), torch.randn(8)
+    found = targets_per_prediction(loss(nn.Linear(3, 1)(x), nn.Linear(3, 1)(x), y), 8)
+
+    assert expected == (1 if found is None else found.item())
+
+
 @pytest.mark.parametrize(("loss", "expected"), [("one_by_one", 8), ("square", 1)])
 def test_samples_are_those_of_the_batch_or_were_put_together(loss, expected):
     """Eight values of a batch of one are known by how they came about."""

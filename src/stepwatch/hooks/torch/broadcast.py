@@ -34,6 +34,8 @@ _SUMS = frozenset({
     *("mean", "sum", "nanmean", "nansum", "linalg_vector_norm", "norm", "view", "reshape_alias"),
     *("unsafe_view", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"),
 })  # fmt: skip
+# Of one value each they make one.
+_CROSSINGS = frozenset({"add", "sub", "rsub", "mul", "div"})
 # What makes one value of many.
 _REDUCTIONS = frozenset({"mean", "sum", "amax", "amin", "max", "min", "logsumexp", "prod"})
 #: Of a matrix that is no parameter so many rows and columns are read.
@@ -48,13 +50,15 @@ class _Pairs:
 
     Args:
         shapes: Of the values of samples that they are made of.
-        is_broadcast: Whether such values met others that have no gradient.
+        is_broadcast: Whether such values met others that have no gradient,
+        is_crossed: or others that are made by other parameters, each by some of its own.
         is_meant: Whether there are pairs that are meant, or that may be.
         conditions: What must hold of these, each a bool of shape ``[]``, where they are.
     """
 
     shapes: set[Shape] = field(default_factory=set)
     is_broadcast: bool = False
+    is_crossed: bool = False
     is_meant: bool = False
     conditions: list[torch.Tensor] = field(default_factory=list)
 
@@ -75,7 +79,8 @@ def targets_per_prediction(loss: torch.Tensor, batch: int) -> torch.Tensor | Non
     found = [
         (number, pairs)
         for number, pairs in _pairs_of(loss.grad_fn, batch).items()
-        if pairs.is_broadcast and not pairs.is_meant and len(pairs.shapes) == 1
+        if not pairs.is_meant
+        and (pairs.is_crossed or (pairs.is_broadcast and len(pairs.shapes) == 1))
     ]
     if len(found) != 1:
         return None
@@ -128,7 +133,10 @@ def _look_at(node: Any, batch: int, pairs: _Pairs) -> None:
     is_known = name in _OF_EACH and all(
         shape in values or shape.count(number) in (0, 2) for shape in shapes
     )
-    if is_known and len(inputs) == 1:
+    if is_known and len(values) == len(inputs) == 2:
+        one, other = (producer for producer, _ in inputs)
+        pairs.is_crossed |= name in _CROSSINGS and _are_of_others(one, other, number, batch)
+    elif is_known and len(inputs) == 1:
         ((producer, place),) = inputs
         pairs.is_broadcast |= bool(values)
         if name in ("mul", "div"):
@@ -138,6 +146,32 @@ def _look_at(node: Any, batch: int, pairs: _Pairs) -> None:
         else:
             is_known = name != "where"  # which leaves out some of the pairs
     pairs.is_meant |= not is_known
+
+
+def _are_of_others(one: Any, other: Any, number: int, batch: int) -> bool:
+    """Return whether two values of samples are made by parameters of their own each, too.
+
+    Differences of one prediction are those of pairs that are meant.
+    """
+    if not all(_is_of_samples(each, number, batch) for each in (one, other)):
+        return False
+    ours, theirs = _leaves(one), _leaves(other)
+    return bool(ours - theirs) and bool(theirs - ours)
+
+
+def _leaves(root: Any) -> set[Any]:
+    """Return the ends of a graph, its parameters; none of a large graph."""
+    left, seen, found = [root], {root}, set()
+    while left:
+        node = left.pop()
+        inputs = [producer for producer, _ in _inputs(node)]
+        if not inputs:
+            found.add(node)
+        left += [one for one in inputs if one not in seen]
+        seen.update(inputs)
+        if len(seen) > _MOST_OPERATIONS:
+            return set()
+    return found
 
 
 def _has_known_factor(node: Any, producer: Any, place: int, batch: int, pairs: _Pairs) -> bool:
