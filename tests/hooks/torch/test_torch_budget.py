@@ -71,6 +71,25 @@ class TestThinSteps:
         assert losses == seen.series("loss/MSELoss")
         assert ["loss/MSELoss"] == seen.trial.tensor_names(collection="losses")
 
+    def test_the_model_itself_is_seen_to_run_in_a_full_step_after_thin_ones(self, every_fifth):
+        """Not only the modules inside of it: its own function may drop in evaluation, too."""
+
+        class Dropping(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = mlp()
+
+            def forward(self, x):
+                return self.inner(nn.functional.dropout(x, 0.1))
+
+        model = Dropping()
+        with every_fifth() as seen:
+            fit(model, steps=4)
+            with torch.no_grad():
+                model.eval()(X)
+
+        assert [1.0] == seen.series("loop/modules_left_on", mode="EVAL")
+
     def test_where_evaluations_begin_is_stored_of_every_step(self, every_fifth):
         """Two loaders of four batches each, after each training step."""
         data, model = TensorDataset(X), mlp()

@@ -404,6 +404,9 @@ class Tracker(HookGuard):
             self._begin(module, inputs)
             if self.events.detail is Detail.LOSSES:
                 self.pause_inside(module)
+            else:  # the first module of a step that is observed in full, after one that was not
+                for begin in self._module_begins:
+                    begin(module)
 
     def _after_thin_forward(self, module: torch.nn.Module, given: Any, output: object) -> None:
         if isinstance(module, Loss):
