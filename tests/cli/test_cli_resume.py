@@ -73,9 +73,9 @@ def test_a_watcher_sees_what_is_found_anew(tmp_path):
         cwd=tmp_path, env=environment(), text=True, stdout=subprocess.PIPE,
     )  # fmt: skip
     lines = iter(watcher.stdout.readline, "")
-    found = [next(line for line in lines if line.endswith("(exploding_tensor)\n"))]
+    found = [next(line for line in lines if line.endswith("rule exploding_tensor\n"))]
     call(STEPWATCH, *options, "--resume", 5, "train.py", 5, 15, 0, 1.0, cwd=tmp_path)
-    found += [line for line in lines if line.endswith("(exploding_tensor)\n")]
+    found += [line for line in lines if line.endswith("rule exploding_tensor\n")]
     watcher.wait(60)
 
     steps = [line.split(" step ")[1].split()[0] for line in found]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import queue
 import signal
+import subprocess
+import sys
 import threading
 from contextlib import redirect_stderr
 
@@ -46,25 +49,30 @@ class Heard(io.StringIO):
 
 
 @pytest.fixture
-def ask(monkeypatch, tmp_path):
-    """Return a function that asks a server by a verb, and returns what was told meanwhile."""
+def access(monkeypatch, tmp_path):
+    """Keys of a server, whose address is still to be set."""
     for name, value in {
         "HOME": str(tmp_path),
         "AWS_ACCESS_KEY_ID": "key",
         "AWS_SECRET_ACCESS_KEY": "secret",
     }.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(waiting, "LONG_S", 0.0)
+    return monkeypatch
 
-    def run(arguments, before, expected=2, then=lambda: None):
+
+@pytest.fixture
+def ask(access, tmp_path):
+    """Return a function that asks a server by a verb, and returns what was told meanwhile."""
+    access.setattr(waiting, "LONG_S", 0.0)
+
+    def run(arguments, before):
         heard = Heard()
         with canned_server(404, GONE, before=lambda: before(heard)) as server:
-            monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+            access.setenv("AWS_ENDPOINT_URL", server.endpoint)
             names = {"run": "s3://bkt/runs/run", "folder": "s3://bkt/runs"}
             with redirect_stderr(heard):
                 status = run_verb(arguments, out=f"{tmp_path}/out", **names)
-            then()
-        assert expected == status, heard.getvalue()
+        assert status == 2, heard.getvalue()
         return [line for line in heard.getvalue().splitlines() if "waiting for" in line]
 
     return run
@@ -86,19 +94,31 @@ def test_one_that_is_to_be_quiet_says_nothing_of_it(ask, name):
 
 
 @pytest.mark.parametrize("name", ["show", "show as JSON", "runs", "audit", "mirror"])
-def test_ctrl_c_ends_it_while_the_server_is_silent(ask, name):
+def test_ctrl_c_ends_it_while_the_server_is_silent(access, tmp_path, name):
     """Not only once the server has answered, or the connection was given up."""
-    first, ended, answered = iter([True]), threading.Event(), []
+    first, started, ended = iter([True]), queue.SimpleQueue(), threading.Event()
+    answered = []
 
-    def interrupt(_):
+    def interrupt():
         if next(first, False):
-            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            started.get(timeout=PATIENCE_S).send_signal(signal.SIGINT)
         if not ended.wait(SILENT_S):
             answered.append(name)
 
-    ask(VERBS[name], interrupt, expected=130, then=ended.set)
+    places = {"run": "s3://bkt/runs/run", "folder": "s3://bkt/runs", "out": f"{tmp_path}/out"}
+    arguments = [one.format(**places) for one in VERBS[name]]
+    with canned_server(404, GONE, before=interrupt) as server:
+        access.setenv("AWS_ENDPOINT_URL", server.endpoint)
+        verb = subprocess.Popen(
+            [sys.executable, "-m", "stepwatch", *arguments],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        started.put(verb)
+        status = verb.wait(PATIENCE_S)
+        ended.set()
 
-    assert [] == answered
+    assert (130, []) == (status, answered)
 
 
 def test_what_was_not_given_by_anybody_waits_in_silence():
