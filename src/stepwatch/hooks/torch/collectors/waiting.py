@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary, WeakSet
 import torch
 
 from ....capture.open_step import OpenStep
-from ..models import Names, Optimizers
+from ..models import GradientMark, Names, Optimizers, gradient_mark
 from ..observe import Observer
 from ..tensors import local_shard
 
@@ -36,8 +36,8 @@ class WaitingOptimizers:
         self._got: WeakKeyDictionary[torch.optim.Optimizer, dict[int, torch.Tensor]] = (
             WeakKeyDictionary()
         )
-        # Which gradient each parameter had, and how often that had been written to.
-        self._had: WeakKeyDictionary[torch.optim.Optimizer, dict[int, tuple[int, int]]] = (
+        # What tells the gradient that each parameter had from others.
+        self._had: WeakKeyDictionary[torch.optim.Optimizer, dict[int, GradientMark | None]] = (
             WeakKeyDictionary()
         )
         self._first: WeakKeyDictionary[torch.optim.Optimizer, torch.Tensor] = WeakKeyDictionary()
@@ -59,8 +59,8 @@ class WaitingOptimizers:
             for parameter in _held(optimizer):
                 if not parameter.requires_grad or parameter.grad is None:
                     continue
-                now = id(parameter.grad), parameter.grad._version
-                if is_zeroed or had.get(id(parameter)) != now:
+                now = gradient_mark(parameter)
+                if is_zeroed or now is None or had.get(id(parameter)) != now:
                     got[id(parameter)] = parameter
                 had[id(parameter)] = now
 
