@@ -359,6 +359,10 @@ class Tracker(HookGuard):
         elif self.names.of(module) is None:
             trained = self.steps.last_mode is Mode.TRAIN and not in_transform()
             self.names.adopt(module, self.root, trained=trained)
+        self._enter(module)
+
+    def _enter(self, module: torch.nn.Module) -> None:
+        """A module begins to run, which is told where more than losses is observed."""
         if self.events.detail is Detail.FULL:
             for begin in self._module_begins:
                 begin(module)
@@ -404,9 +408,7 @@ class Tracker(HookGuard):
             self._begin(module, inputs)
             if self.events.detail is Detail.LOSSES:
                 self.pause_inside(module)
-            else:  # the first module of a step that is observed in full, after one that was not
-                for begin in self._module_begins:
-                    begin(module)
+            self._enter(module)  # the step may be the first one observed in full after thin ones
 
     def _after_thin_forward(self, module: torch.nn.Module, given: Any, output: object) -> None:
         if isinstance(module, Loss):
