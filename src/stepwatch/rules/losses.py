@@ -196,8 +196,8 @@ class LossDirection(Rule):
             return  # as between full steps; or nothing but the whole is known
         began = self._first.of(f"loop/objective/{worker}", objective)
         limit = -UNBOUNDED * max(1.0, abs(began))
-        # not a number before there are enough first ones
-        holds = objective < limit and not value <= RISEN * first and began == began
+        is_known = not math.isnan(began)  # there were enough first ones
+        holds = is_known and objective < limit and not value <= RISEN * first
         if self.persists((worker, "outweighed"), holds, 2):
             yield self.finding(
                 step,
