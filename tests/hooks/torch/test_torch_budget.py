@@ -324,6 +324,67 @@ class TestUsualSteps:
         assert [*range(20)] == steps_of(seen, "learning_rate/0")
         assert [0, 1, 5, 10, 15] == steps_of(seen, "gradient/0.weight")
 
+    @staticmethod
+    def adversaries(steps, between=lambda step, second: None):
+        """Train as a generator and its discriminator are; return the three losses of each step."""
+        generator, discriminator = nn.Linear(4, 4), mlp()
+        first, second = sgd(discriminator, lr=0.01), sgd(generator, lr=0.02)
+        all_losses = []
+        for step in range(steps):
+            first.zero_grad()
+            made = generator(X)
+            real = nn.functional.mse_loss(discriminator(X), Y)
+            fake = nn.functional.mse_loss(discriminator(made.detach()), Y)
+            (real + fake).backward()
+            first.step()
+            between(step, discriminator)
+            second.zero_grad()
+            loss = nn.functional.mse_loss(discriminator(made), Y)
+            loss.backward()
+            second.step()
+            all_losses.append((real.item(), fake.item(), loss.item()))
+        return all_losses
+
+    @pytest.mark.parametrize("every_fifth", [False], indirect=True)
+    def test_so_are_steps_of_several_optimizers(self, every_fifth, taken):
+        with every_fifth() as seen:
+            losses = self.adversaries(20)
+
+        assert taken == [5] * sum(step > 1 and step % 5 != 0 for step in range(20))
+        names = ("loss/mse_loss", "loss/mse_loss_1", "loss/mse_loss_2")
+        assert losses == [*zip(*map(seen.series, names), strict=True)]
+        for number, rate in ((0, 0.01), (1, 0.02)):
+            assert [rate] * 20 == pytest.approx(seen.series(f"learning_rate/{number}"))
+        assert [0, 1, 5, 10, 15] == steps_of(seen, "gradient/Sequential.0.weight")
+
+    @pytest.mark.parametrize("what", ["evaluates", "computes another loss", "is not finite"])
+    def test_what_happens_between_two_optimizers_leaves_them_in_one_step(self, every_fifth, what):
+        def between(step, discriminator):
+            if step % 4 == 3 and what == "evaluates":
+                discriminator.eval()
+                with torch.no_grad():
+                    nn.functional.mse_loss(discriminator(X), Y)
+                discriminator.train()
+            elif step % 4 == 3 and what == "computes another loss":
+                nn.functional.l1_loss(discriminator(X), Y)
+            elif step == 7 and what == "is not finite":
+                with torch.no_grad():
+                    discriminator[0].weight[0, 0] = float("nan")
+
+        with every_fifth() as seen:
+            losses = self.adversaries(12, between)
+
+        assert 12 == seen.counts["TRAIN"]
+        names = ("loss/mse_loss", "loss/mse_loss_1", "loss/mse_loss_2")
+        for name, plain in zip(names, zip(*losses, strict=True), strict=True):
+            assert list(plain) == pytest.approx(seen.series(name, mode="TRAIN"), nan_ok=True)
+        for number in range(2):
+            assert [*range(12)] == steps_of(seen, f"learning_rate/{number}")
+        if what == "computes another loss":
+            assert [3, 7, 11] == steps_of(seen, "loss/l1_loss")
+        if what == "is not finite":
+            assert {0, 1, 5, 8, 9, 10} <= {*steps_of(seen, "gradient/weight")}
+
     @pytest.mark.parametrize("calls", [0, 2])
     def test_a_closure_may_be_called_as_often_as_its_optimizer_wants(self, every_fifth, calls):
         class Picky(torch.optim.SGD):

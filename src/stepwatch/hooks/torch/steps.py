@@ -103,6 +103,13 @@ class Steps:
             and not (self.hold or self._by_hand or self._stepped or self._next)
         )
 
+    @property
+    def awaited(self) -> list[torch.optim.Optimizer]:
+        """The optimizers at whose step each a TRAIN step is over; none where some share groups."""
+        awaited = list(self._expected())
+        groups = sum(len(one.param_groups) for one in awaited)
+        return awaited if groups == len(_groups(awaited)) else []
+
     def continue_train(self) -> None:
         """A model has run to be trained, which was not noted."""
         self._last_mode, self._train_forward = Mode.TRAIN, True
@@ -224,10 +231,12 @@ class Steps:
 
     def _missing_groups(self) -> set[int]:
         """Return the groups that have yet to step; an optimizer inside of another shares its."""
-        # Whoever did not step in the first step may never do so, and is waited for no more.
-        expected = self._optimizers.stepped if self._waited else self._optimizers
         alive = [known for reference in self._stepped if (known := reference()) is not None]
-        return _groups(expected) - _groups(alive)
+        return _groups(self._expected()) - _groups(alive)
+
+    def _expected(self) -> Iterable[torch.optim.Optimizer]:
+        # Whoever did not step in the first step may never do so, and is waited for no more.
+        return self._optimizers.stepped if self._waited else self._optimizers
 
     def _take_eval_for_train(self) -> None:
         """The model trains in eval mode: what was taken for an evaluation is a step."""

@@ -742,6 +742,20 @@ class Tracker(HookGuard):
         self.steps.current().add(info, np.asarray(value, info.dtype))
         self._loss_since_backward = is_new
 
+    def continue_optimizer(
+        self, optimizer: torch.optim.Optimizer, rates: list[tuple[TensorInfo, float]]
+    ) -> None:
+        """Add the step of an optimizer that is over, and not the last one of the TRAIN step.
+
+        Args:
+            rates: The learning rates of its groups.
+        """
+        step = self.steps.before_optimizer(optimizer)
+        for info, rate in rates:
+            step.add(info, np.asarray(rate, info.dtype))
+        self.optimizers.ends_step(optimizer, self._loop.num_backward_calls)
+        self.steps.after_optimizer(optimizer)
+
     def save(self, name: str, value: object, collection: str, mode: Mode | None = None) -> None:
         """Observe something of the user's in the step that is observed, or is open in a mode."""
         self._usual.leave()

@@ -1,9 +1,9 @@
 """Steps of which only losses are observed, where each goes like the one before.
 
 To find out what belongs to which step, and what is a step, costs more than a small training step
-takes. Where one optimizer steps, and each step runs the same models and computes losses of its own,
-nothing of it has to be found out again: a loss is one number, and the optimizer ends the step.
-Whatever else happens is handed to the ``Tracker``, with what was observed of the step so far.
+takes. Where each optimizer steps once, and each step runs the same models and computes losses of
+its own, nothing of it has to be found out again: a loss is one number, and the last optimizer ends
+the step. Whatever else happens is handed to the ``Tracker``, with what was observed so far.
 
 Where no other model has run in the whole training, torch calls no hook of ours but one, before
 each of these models. Another one that runs then is not seen until its loss is computed.
@@ -12,8 +12,8 @@ each of these models. Another one that runs then is not seen until its loss is c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container
-from typing import TYPE_CHECKING, Any
+from collections.abc import Container
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
 import torch
@@ -32,6 +32,21 @@ if TYPE_CHECKING:
     from .tracker import Tracker
 
 
+class _Part(NamedTuple):
+    """What was observed of a step up to the step of one of its optimizers.
+
+    Args:
+        model: That ran last; ``None`` where none did since the optimizer before.
+        losses: By names, whose hashes are known.
+        rates: The learning rates of the optimizer's groups.
+    """
+
+    model: ref[torch.nn.Module] | None
+    losses: dict[str, tuple[TensorInfo, float]]
+    optimizer: ref[torch.optim.Optimizer]
+    rates: list[tuple[TensorInfo, float]]
+
+
 class UsualSteps:
     """Observes TRAIN steps that go like those before; see the module.
 
@@ -43,20 +58,20 @@ class UsualSteps:
     def __init__(self, tracker: Tracker, recorder: Recorder, loop: Loop) -> None:
         self._tracker, self._recorder, self._loop = tracker, recorder, loop
         self._models: dict[int, ref[torch.nn.Module]] = {}  # by id
-        self._last_model: ref[torch.nn.Module] | None = None  # that ran in this step
-        self._optimizer: Callable[[], torch.optim.Optimizer | None] = lambda: None
-        # By names, whose hashes are known.
+        self._optimizers: dict[int, ref[torch.optim.Optimizer]] = {}  # by id
+        # The parts of this step that are over, and of the one that is not: the model that ran
+        # last, the losses, and once the optimizer is in its step, its learning rates.
+        self._parts: list[_Part] = []
+        self._last_model: ref[torch.nn.Module] | None = None
         self._losses: dict[str, tuple[TensorInfo, float]] = {}
+        self._rates: list[tuple[TensorInfo, float]] | None = None
         self._layouts: dict[tuple[TensorInfo, ...], Layout] = {}
         self._last_layout = Layout(())
-        # What is stored of the step that the optimizer is in.
-        self._infos: tuple[TensorInfo, ...] = ()
-        self._values: tuple[float, ...] = ()
         self._runs = self._loss_since_backward = False
         # The optimizer whose step has begun, and may compute gradients by a closure.
         self._stepping: torch.optim.Optimizer | None = None
         self._always: Container[str] = ()  # of these statistics are saved at each step
-        self._rates: list[TensorInfo] = []  # the learning rates of the optimizer's groups
+        self._rate_infos: dict[int, list[TensorInfo]] = {}  # by the id of the optimizer
         self._is_alone = False  # no hook is called on any other module
         self._config: ProfilerConfig | None = None
         for event, handler in (
@@ -76,11 +91,11 @@ class UsualSteps:
     def begin(self) -> None:
         """A TRAIN step has ended, and the next is thin: take it over if all goes as usual."""
         tracker = self._tracker
-        optimizers, models = list(tracker.optimizers), tracker.last_models
+        optimizers, models = tracker.steps.awaited, tracker.last_models
         num_trained = sum(map(tracker.names.is_trained, tracker.names.roots))
         self._config = config = self._recorder.profiler.config
         is_usual = (
-            len(optimizers) == 1
+            optimizers
             and 0 < num_trained == len(models)
             and tracker.steps.goes_by_optimizer
             and not has_compiled_graphs()
@@ -89,12 +104,19 @@ class UsualSteps:
         if is_usual:
             plan = self._recorder.plan  # another one means that the next step is a full one
             self._always = plan.always if isinstance(plan, Plan) else ()
-            self._models, self._optimizer = models, ref(optimizers[0])
-            self._last_model, self._stepping, self._runs, self._infos = None, None, False, ()
+            self._models = models
+            if self._optimizers.keys() != {id(one) for one in optimizers}:
+                self._rate_infos = {}
+            self._optimizers = {id(one): ref(one) for one in optimizers}
+            self._begin_step()
             tracker.events.detail = Detail.USUAL
             alive = [module for one in models.values() if (module := one()) is not None]
             is_alone = len(tracker.names.roots) == len(alive) and not tracker.has_own_losses
             self._is_alone = is_alone and tracker.watch_only(alive)
+
+    def _begin_step(self) -> None:
+        self._parts, self._losses, self._rates = [], {}, None
+        self._last_model, self._stepping, self._runs = None, None, False
 
     def leave(self) -> None:
         """Hand the step to the tracker, with what was observed so far."""
@@ -103,17 +125,31 @@ class UsualSteps:
             return
         tracker.events.detail = Detail.LOSSES
         tracker.resume_hooks()
-        optimizer, self._stepping = self._stepping, None
-        if optimizer is not None:
+        for part in self._parts:
+            self._hand_on(part.model, part.losses)
+            if (stepped := part.optimizer()) is not None:
+                tracker.continue_optimizer(stepped, part.rates)
+        if self._stepping is not None:
             with tracker.observer.without_gradients():
-                tracker.before_any_optimizer(optimizer)
-        model = self._last_model() if self._last_model is not None else None
-        if model is not None:
-            tracker.continue_step(model, runs=self._runs)
-        self._last_model = None
-        for info, value in self._losses.values():
-            tracker.continue_loss(info, value, is_new=self._loss_since_backward)
-        self._losses = {}
+                tracker.before_any_optimizer(self._stepping)
+        self._hand_on(
+            self._last_model, self._losses, runs=self._runs, is_new=self._loss_since_backward
+        )
+        self._begin_step()
+
+    def _hand_on(
+        self,
+        model: ref[torch.nn.Module] | None,
+        losses: dict[str, tuple[TensorInfo, float]],
+        *,
+        runs: bool = False,
+        is_new: bool = False,
+    ) -> None:
+        alive = model() if model is not None else None
+        if alive is not None:
+            self._tracker.continue_step(alive, runs=runs)
+        for info, value in losses.values():
+            self._tracker.continue_loss(info, value, is_new=is_new)
 
     def _before_forward(self, module: torch.nn.Module, inputs: tuple[object, ...]) -> None:
         tracker = self._tracker
@@ -177,6 +213,7 @@ class UsualSteps:
             and value.shape == info.shape
             and dtype_name(value.dtype) == info.dtype
             and info.name not in self._losses
+            and not any(info.name in part.losses for part in self._parts)
             and self._has_usual_level(info)
         )
 
@@ -204,7 +241,7 @@ class UsualSteps:
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         tracker = self._tracker
-        if tracker.has_closure and self._last_model is None and optimizer is self._optimizer():
+        if tracker.has_closure and self._last_model is None and self._is_awaited(optimizer):
             self._stepping = optimizer
         elif not self._complete(optimizer):
             self.leave()
@@ -214,20 +251,26 @@ class UsualSteps:
         if not self._complete(optimizer):
             self.leave()
 
-    def _complete(self, optimizer: torch.optim.Optimizer) -> bool:
-        """Note what is to be stored of a step whose gradients are there; return whether it is."""
-        tracker = self._tracker
-        is_usual = optimizer is self._optimizer() and self._losses and self._last_model is not None
-        if not is_usual or tracker.parameters.are_thawed():
+    def _is_awaited(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Return whether the step is over only when this optimizer has stepped."""
+        known = self._optimizers.get(id(optimizer))
+        if known is None or known() is not optimizer:
             return False
-        if not tracker.first_gradients.is_finite(optimizer):
+        return not any(part.optimizer is known for part in self._parts)
+
+    def _complete(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Note what is to be stored of a part whose gradients are there; return whether it is."""
+        tracker, parts = self._tracker, self._parts
+        has_losses = self._losses or any(part.losses for part in parts)
+        has_run = self._last_model is not None or any(part.model is not None for part in parts)
+        if not (has_losses and has_run and self._is_awaited(optimizer)):
+            return False
+        if tracker.parameters.are_thawed() or not tracker.first_gradients.is_finite(optimizer):
             return False
         rates = self._learning_rates(optimizer)
         if rates is None:
             return False
-        scalars = [*self._losses.values(), *rates]
-        scalars += [one for one in tracker.logged.take().items() if self._has_usual_level(one[0])]
-        self._infos, self._values = zip(*scalars, strict=True)
+        self._rates = rates
         return True
 
     def _learning_rates(
@@ -235,14 +278,16 @@ class UsualSteps:
     ) -> list[tuple[TensorInfo, float]] | None:
         """Return the learning rates; ``None`` if one is no number, or was not there before."""
         groups = optimizer.param_groups
-        if len(self._rates) != len(groups):
-            names = (f"learning_rate/{number}" for number in range(len(groups)))
-            known = [self._tracker.observer.known_scalar(name) for name in names]
-            self._rates = [info for info in known if info is not None]
-            if len(self._rates) != len(groups):
+        infos = self._rate_infos.get(id(optimizer))
+        if infos is None or len(infos) != len(groups):
+            numbers = (number for number, _ in self._tracker.optimizers.numbered_groups(optimizer))
+            known = [self._tracker.observer.known_scalar(f"learning_rate/{one}") for one in numbers]
+            infos = [info for info in known if info is not None]
+            if len(infos) != len(groups):
                 return None
+            self._rate_infos[id(optimizer)] = infos
         rates = []
-        for info, group in zip(self._rates, groups, strict=True):
+        for info, group in zip(infos, groups, strict=True):
             rate = group.get("lr")
             if type(rate) is not float or not self._has_usual_level(info):
                 return None
@@ -250,19 +295,31 @@ class UsualSteps:
         return rates
 
     def _after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
-        tracker, infos = self._tracker, self._infos
-        if not infos:  # its closure was not called
+        tracker, rates = self._tracker, self._rates
+        if rates is None:  # its closure was not called
             self.leave()
             tracker.after_any_optimizer(optimizer)
             return
         tracker.num_optimizer_steps += 1
         self._loop.stepped()
+        stepped = self._optimizers[id(optimizer)]
+        self._parts.append(_Part(self._last_model, self._losses, stepped, rates))
+        self._last_model, self._losses, self._rates, self._stepping = None, {}, None, None
+        if len(self._parts) == len(self._optimizers):
+            self._end_step(optimizer)
+
+    def _end_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """The last optimizer has stepped: store the step."""
+        tracker, scalars = self._tracker, []
+        for part in self._parts:
+            scalars += [*part.losses.values(), *part.rates]
+        self._parts = []
+        scalars += [one for one in tracker.logged.take().items() if self._has_usual_level(one[0])]
+        infos, values = zip(*scalars, strict=True)
         layout = self._last_layout
         if layout.tensors != infos:  # which are the very same at most steps
             layout = self._last_layout = self._layouts.setdefault(infos, Layout(infos))
-        self._recorder.take_scalars(layout, self._values)
-        self._infos, self._losses = (), {}
-        self._last_model = self._stepping = None
+        self._recorder.take_scalars(layout, values)
         if not self._recorder.thins_next(Mode.TRAIN):
             tracker.events.detail = Detail.FULL
             self._loop.skipped()
