@@ -13,8 +13,8 @@ from stepwatch.model.record import TensorInfo
 from stepwatch.model.steps import Mode
 from stepwatch.rules import parse_rules
 from stepwatch.rules.data import dependence
+from stepwatch.rules.untrained import frozen_inside
 from stepwatch.rules.weight_updates import least_change
-from stepwatch.rules.weights import frozen_inside
 from tests.support.rules.made_steps import full_step, judged
 from tests.support.rules.rule_records import info, record, row_of, step_of
 from tests.support.rules.rule_runs import assert_live_is_replay, judge

@@ -1,0 +1,680 @@
+"""What guessing costs, and models that do no better."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from ..judge.declaration import parameter
+from ..judge.rule import EvidenceView, Findings, Rule
+from ..judge.step_view import StepNumber, StepView, TensorView
+from ..model.finding import Finding
+from ..model.steps import Mode
+from ..numerics.measures import Floats, listed, number
+from ..numerics.statistics import COUNT, SUM, SUM_SQ
+from .circumstances import Circumstances
+from .classes import added
+from .data import ALL_DATA, FewSamples
+from .history import FirstValues, Series
+from .shared import CROSS_ENTROPIES, named_losses, of_same_loss, prefixed
+
+# Negative log-likelihoods; what guessing costs is known of those whose classes are counted.
+_LIKELIHOODS = (*CROSS_ENTROPIES, "nll_loss", "gaussian_nll_loss", "poisson_nll_loss")
+#: A loss with this share of all steps is not played against by the others.
+RARE = 0.9
+#: A loss that is at most so many times that of guessing is near it.
+NEAR = 1.05
+#: Predictions that differ by less than this part of what targets do are the same, if that is so at
+#: so many looks and at the last one no more than so many times the least of them.
+SAME, LOOKS, STILL = 0.1, 5, 1.1
+#: In fewer evaluations a model may be late.
+ROUNDS = 5
+#: Of fewer labels the frequencies seem less even than they are, so guessing seems cheaper.
+LEAST_PER_CLASS = 20
+#: In evaluations guesses are told from chance by fewer, if so many were seen.
+LEAST_HELD_OUT, LEAST_GUESSES = 5, 30
+#: So many standard errors tell a loss from another, and bound an agreement.
+TELLING = 2.0
+#: Of two classes as frequent, guesses that agree in so much of what chance leaves have an edge:
+#: five in a hundred more are right. Fewer labels do not tell it from none, and the loss hardly
+#: falls.
+EDGE = 0.1
+#: Who went through the data so often has learned of it what there is to learn.
+PASSES = 3.0
+#: So many targets tell what guessing their mean costs, in the one evaluation after the training.
+LEAST_TARGETS = 100
+#: A mean square below this part of guessing has been learned.
+LEARNED = 0.5
+
+
+def entropy(counts: Floats) -> float:
+    """Return the entropy of class frequencies in nats: the loss of guessing by frequency.
+
+    Args:
+        counts: Shape ``[classes]``, at least 0.
+
+    Returns:
+        From 0 to ``log(classes)`` (Shannon: A mathematical theory of communication, 1948); 0
+        where nothing was counted.
+    """
+    total = counts.sum()
+    shares = counts[counts > 0] / total if total else counts[:0]
+    return float(-(shares * np.log(shares)).sum())
+
+
+def agreement_z(confusion: Floats) -> float:
+    """Return how many standard deviations more guesses are right than by chance.
+
+    Args:
+        confusion: Shape ``[classes, classes]``, how often each class was taken for which.
+
+    Returns:
+        Of the number of agreements under independence of its margins (Cohen: A coefficient of
+        agreement for nominal scales, 1960), normal approximation; nan where nothing was counted,
+        0 where there is one class or one guess only.
+    """
+    total = confusion.sum()
+    if not total:
+        return math.nan
+    agreeing, expected = _agreement(confusion)
+    spread = math.sqrt(total * expected * (1 - expected)) if 0 < expected < 1 else math.inf
+    return float(total * (agreeing - expected) / spread)
+
+
+def _agreement(confusion: Floats) -> tuple[float, float]:
+    """Return the share of guesses that are right, and that expected by chance from the margins."""
+    total = confusion.sum()
+    expected = (confusion.sum(0) * confusion.sum(1)).sum() / total**2
+    return float(np.trace(confusion) / total), float(expected)
+
+
+def entropy_variance(counts: Floats) -> float:
+    """Return the variance of ``entropy``, as an estimate of so many labels; nan of none."""
+    total = counts.sum()
+    if not total:
+        return math.nan
+    shares = counts[counts > 0] / total
+    surprise = -np.log(shares)
+    mean = float((shares * surprise).sum())
+    return float(((shares * surprise**2).sum() - mean**2) / total)
+
+
+def edge_bound(confusion: Floats, num_labels: float) -> float:
+    """Return how far guesses may agree with labels beyond chance, as a part of what it leaves.
+
+    Args:
+        confusion: Shape ``[classes, classes]``, how often each class was taken for which.
+        num_labels: How many different labels were counted.
+
+    Returns:
+        Cohen's kappa, at least 0, and ``TELLING`` of its standard errors; infinity where nothing
+        is known.
+    """
+    agreeing, expected = _agreement(confusion) if confusion.sum() else (0.0, 1.0)
+    if not num_labels or expected >= 1:
+        return math.inf
+    kappa = (agreeing - expected) / (1 - expected)
+    # Below 0 is chance, too: it does not make up for labels that are few.
+    return max(kappa, 0.0) + TELLING * math.sqrt(expected / (1 - expected) / num_labels)
+
+
+#: So large a share of a class is taken for one other, and so little of it for itself, where classes
+#: have other numbers; so do so many of all. A class with so much less of the labels than its even
+#: share says nothing, and guesses agree like this by chance less often than e ** -12.
+TAKEN_FOR, STAYED, LEAST_MOVED, LEAST_SHARE, SURE = 0.7, 0.1, 0.5, 0.3, 12.0
+
+
+def renumbered(confusion: Floats) -> dict[int, int]:
+    """Return which class is taken for which, where classes have other numbers than those learned.
+
+    Args:
+        confusion: Shape ``[classes, classes]``, how often each class was taken for which.
+
+    Returns:
+        Empty where the classes with enough labels are not taken for others one to one, fewer than
+        half of the labels are, or it may be chance.
+
+    Example:
+        >>> renumbered(np.array([[1.0, 19, 0], [0, 0, 20], [20, 0, 0]]))
+        {0: 1, 1: 2, 2: 0}
+        >>> renumbered(np.array([[1.0, 19, 0], [0, 20, 0], [0, 0, 20]]))
+        {}
+    """
+    counts = confusion.sum(1)
+    judged = np.flatnonzero(counts > LEAST_SHARE * counts.sum() / max(1, np.count_nonzero(counts)))
+    taken = confusion[judged].argmax(axis=1)
+    if len(set(taken.tolist())) < len(judged) or len(judged) < 2:
+        return {}
+    agreeing, total = float(confusion[judged, taken].sum()), float(counts[judged].sum())
+    if (2 * agreeing - total - len(judged)) * math.log(len(judged)) < SURE:
+        return {}
+    share = confusion[judged, taken] / counts[judged]
+    stayed = confusion[judged, judged] / counts[judged]
+    moved = taken != judged
+    if not (share >= TAKEN_FOR).all() or not (stayed[moved] <= STAYED).all():
+        return {}
+    if counts[judged[moved]].sum() < LEAST_MOVED * counts.sum() or not moved.any():
+        return {}
+    return dict(zip(judged[moved].tolist(), taken[moved].tolist(), strict=True))
+
+
+class _Window:
+    """The last losses of one name and what their targets were like.
+
+    Args:
+        size: TRAIN steps.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.losses: deque[float] = deque(maxlen=size)
+        #: Number, sum and sum of squares of the targets of each step.
+        self.moments: deque[Floats] = deque(maxlen=size)
+        #: The loss of each of these steps.
+        self.paired: deque[float] = deque(maxlen=size)
+        #: Counts of the steps at which they were saved.
+        self.confusions: deque[Floats] = deque(maxlen=max(1, size // 10))
+        self.count = 0
+        #: The first step of all, and the lowest mean of a quarter of so many steps since then.
+        self.first: StepNumber | None = None
+        self.best = math.inf
+        self._quarter: list[float] = []
+        #: The mean of each such quarter, and the variance of that by the scatter of its losses.
+        self.quarters: list[tuple[float, float]] = []
+        #: How guesses agreed at full steps since half of so many steps.
+        self.trained: Floats = np.zeros((0, 0))
+
+    def add(self, step: StepView, loss: float) -> None:
+        """Add the loss of a step."""
+        self.first = self.first or step.at
+        self.losses.append(loss)
+        self._quarter.append(loss)
+        if 4 * len(self._quarter) >= (self.losses.maxlen or 1):
+            mean = float(np.mean(self._quarter))
+            self.best = min(self.best, mean)
+            self.quarters.append((mean, float(np.var(self._quarter)) / len(self._quarter)))
+            self._quarter = []
+
+    def count_guesses(self, confusion: Floats) -> None:
+        """Add how the guesses of a step agreed with its labels."""
+        self.confusions.append(confusion)
+        if 2 * self.count >= (self.losses.maxlen or 1):
+            self.trained = _all_counts([self.trained, confusion])
+
+    def share_of_variance(self) -> float:
+        """Return the mean squared error, as a share of the variance of the targets.
+
+        Both are of the same samples, those of the later half of the steps whose targets are known:
+        that few of them tell the variance of all to some hundredths only does not matter.
+        """
+        later = len(self.moments) // 2
+        moments = np.array(self.moments)[later:]
+        count, total, squares = moments.sum(axis=0)
+        error = moments[:, 0] @ np.array(self.paired)[later:] / count
+        variance = _variance(count, total, squares)
+        return float(error) / variance if variance > 0 else math.inf
+
+    def learns(self, chance: float, variance: float) -> bool:
+        """Return whether the losses still fall, or are below those of guessing.
+
+        Args:
+            chance: The loss of guessing,
+            variance: and that of its estimate.
+        """
+        if len(self.quarters) < 2:
+            return False
+        (before, of_before), (last, of_last) = self.quarters[-2:]
+        if before - last > TELLING * math.sqrt(of_before + of_last):
+            return True
+        half = np.array(self.quarters[len(self.quarters) // 2 :])
+        mean, of_mean = half[:, 0].mean(), half[:, 1].mean() / len(half)
+        return bool(chance - mean > TELLING * math.sqrt(of_mean + variance))
+
+
+@dataclass(slots=True)
+class _HeldOut:
+    """The evaluations of one loss, each over the steps of EVAL between two of TRAIN."""
+
+    name: str
+    worker: str
+    first: StepNumber
+    step: StepNumber
+    num_rounds: int = 0
+    best: float = math.inf
+    #: Its mean in the evaluation after the last TRAIN step; nan if there is none.
+    last: float = math.nan
+    losses: list[float] = field(default_factory=list)
+    confusions: list[Floats] = field(default_factory=list)
+    #: Number, sum and sum of squares of targets, where each sample has one.
+    moments: list[Floats] = field(default_factory=list)
+
+    def end(self) -> None:
+        self.last = math.nan
+        if self.losses:
+            self.last = float(np.mean(self.losses))
+            self.best = min(self.best, self.last)
+            self.num_rounds += 1
+            self.losses = []
+
+
+class ChanceLevel(Rule):
+    """A loss that stays where guessing is, or climbs above it.
+
+    Guessing by frequency costs the entropy of the classes, natural logarithm, and guessing the
+    mean costs the variance of the targets; neither depends on the model. Reported, over the last
+    ``num_steps`` TRAIN steps: a cross-entropy of at least ``1 - margin`` of that, while the
+    guesses agree with the labels no more often than by chance, or a mean square of as much
+    (``guessing``); and a cross-entropy or mean square above ``worse_ratio`` times
+    it that has grown since the first steps (``worse``). And, of values of several elements such as
+    images, predictions that differ from sample to sample by less than a tenth of what their targets
+    do, by standard deviations, on average over the steps that the last ``LOOKS`` full ones
+    span, and do not grow (``same``): a decoder that gives the mean of the data. At the end, a
+    cross-entropy that fell below guessing in TRAIN and in none of ``ROUNDS`` or more
+    evaluations, while the guesses in these agree with the labels no more often than by chance
+    (``held_out``): what is learned is no rule that goes from inputs to labels. Likewise a mean
+    square of one target a sample that fell below half of guessing in TRAIN, and in evaluations
+    is above what the mean of the training's targets costs there: in ``ROUNDS``, or in the one
+    after the last TRAIN step. Where evaluations take nearly all of each class for one other,
+    one to one, and training went below half of guessing, the numbers of classes are others
+    (``renumbered``).
+
+    Judged are steps with one such loss: two may play against each other. It gives no weights to
+    classes or samples, and must have come to rest, within ``rest`` from the first half of the
+    steps to the second: a model may well begin with the frequencies. A cross-entropy that still
+    falls or is below guessing by more than its batches scatter is none of guesses; and of two
+    classes, of which little may be there to learn, many labels or passes through the data must
+    have shown no edge over chance. Where a sample has several
+    labels, as in a language, it must also be near the loss of guessing. Of two classes, and
+    targets of 0 and 1, only ``worse`` is judged if each step has half of either: that is how a
+    discriminator is given what it ought to end up guessing (Goodfellow et al.: Generative
+    adversarial nets, 2014).
+    """
+
+    name = "chance_level"
+    needs = ("classes", "labels", "losses")
+    per_model = True
+    sign: ClassVar[Mapping[str, str]] = {
+        "held_out": "held_out",
+        "renumbered": "data",
+        "same *": "collapse",
+        "*": "outcome",
+    }
+    view = EvidenceView("losses", "mean")
+
+    num_steps: int = parameter(200, "TRAIN steps before and of a judgement.", at_least=10)
+    margin: float = parameter(
+        0.02, "Less than guessing by this fraction of it is no success.", between=(0, 1)
+    )
+    worse_ratio: float = parameter(
+        2.0, "So many times the loss of guessing is worse than that.", above=1
+    )
+    min_z: float = parameter(
+        3.0, "Agreement above this many standard deviations is no chance.", above=0
+    )
+    rest: float = parameter(
+        0.02, "So little, as a fraction of the loss, is no change.", above=0, at_most=1
+    )
+
+    def begin(self) -> None:
+        self._windows: dict[str, _Window] = {}
+        self._first = FirstValues(20)
+        self._circumstances = Circumstances()
+        self._weighted: set[str] = set()
+        self._spreads: Series[tuple[str, str], tuple[int, float]] = Series(LOOKS)
+        self._held_out: dict[str, _HeldOut] = {}
+        self._samples = FewSamples()
+        self._can_evaluate = False
+        self._passes = 0.0  # through the data, as far as it is known
+
+    def check(self, step: StepView) -> Findings:
+        self._samples.add(step)
+        if not step.trains:
+            self._add_held_out(step)
+            return
+        for held_out in self._held_out.values():
+            held_out.end()
+        self._circumstances.add(step)
+        passes = [step.scalar("loop/epoch", worker) for worker in step.workers]
+        self._passes = max([self._passes, *(one for one in passes if not math.isnan(one))])
+        yield from self._evaluate_spreads(step)
+        self._weighted |= named_losses(step, "setup/weighted/", "setup/class_weight/")
+        losses = _evaluated_losses(step)
+        is_thin = not losses  # of a step between full ones the loss is all that is known
+        losses = [one for one in losses if one.name not in self._weighted]
+        if is_thin:
+            losses = [one for one in step.tensors("losses") if one.name in self._windows]
+        if len({loss.name for loss in losses}) != 1:
+            return
+        window = self._windows.setdefault(losses[0].name, _Window(self.num_steps))
+        for loss in losses:
+            self._add(step, window, loss)
+        window.count += 1
+        if window.count > self.num_steps and not is_thin and self._is_alone(window):
+            self._can_evaluate = True
+            yield from self._evaluate(step, losses[0], window)
+
+    def _add_held_out(self, step: StepView) -> None:
+        if step.mode is not Mode.EVAL:
+            return
+        for loss in step.tensors("losses"):
+            if loss.info.function not in (*CROSS_ENTROPIES, "mse_loss"):
+                continue
+            held_out = self._held_out.setdefault(
+                loss.name, _HeldOut(loss.name, loss.worker, step.at, step.at)
+            )
+            held_out.step = step.at
+            held_out.losses.append(loss.scalar)
+            confusion = loss.record.raw.get(f"confusion/{loss.name.partition('/')[2]}")
+            if confusion is not None:
+                held_out.confusions.append(np.asarray(confusion, np.float64))
+            label = of_same_loss(step, loss, "label")
+            if label is not None and math.prod(label.info.shape[1:]) == 1:
+                held_out.moments.append(label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]])
+
+    def finish(self) -> Findings:
+        for held_out in self._held_out.values():
+            held_out.end()
+            window = self._windows.get(held_out.name)
+            if window is None or held_out.name in self._weighted:
+                continue
+            trained = float(np.mean([*window.losses][-(len(window.losses) + 3) // 4 :]))
+            if held_out.confusions:
+                yield from self._evaluate_held_out(held_out, trained)
+            elif held_out.moments and window.moments:
+                yield from self._evaluate_held_out_targets(held_out, window, trained)
+
+    def _evaluate_held_out(self, held_out: _HeldOut, trained: float) -> Findings:
+        """Judge evaluations of a cross-entropy that fell to ``trained`` in TRAIN."""
+        counted = _all_counts(held_out.confusions)
+        chance, z = entropy(counted.sum(1)), agreement_z(counted)
+        if trained < LEARNED * chance and (numbers := renumbered(counted)):
+            yield self._renumbered_finding(held_out, trained, numbers)
+            return
+        least = max(LEAST_HELD_OUT * len(counted), LEAST_GUESSES)
+        if held_out.num_rounds < ROUNDS or counted.sum() < least:
+            return
+        limit = (1 - self.margin) * chance
+        if held_out.best >= limit > trained and not z >= self.min_z:
+            yield self._held_out_finding(
+                held_out,
+                f"what is learned does not hold for the evaluated data: in training it fell to"
+                f" {number(trained)}, and in {held_out.num_rounds}"
+                f" evaluations never below {number(held_out.best)}; guessing classes by their"
+                f" frequency costs {number(chance)}, and guesses there agree with the labels no"
+                " more often than by chance",
+                held_out.best,
+                limit,
+                {"guessing": chance, "agreement_z": z},
+            )
+
+    def _renumbered_finding(
+        self, held_out: _HeldOut, trained: float, numbers: Mapping[int, int]
+    ) -> Finding:
+        pairs = [f"{one} for {other}" for one, other in numbers.items()]
+        return self.finding(
+            held_out.step,
+            held_out.name,
+            f"{held_out.name}: classes have other numbers in evaluation than in training: there the"
+            f" model takes nearly all of each for one other, class {listed(pairs)}, one to one,"
+            f" while the loss fell to {number(trained)} in training",
+            worker=held_out.worker,
+            mode="EVAL",
+            value=held_out.last if math.isfinite(held_out.last) else held_out.best,
+            threshold=trained,
+            onset=held_out.first,
+            condition="renumbered",
+            remedy="number the classes once, on the training data, and look the labels of all other"
+            " data up in that: two calls of pandas.factorize, two vocabularies or a directory with"
+            " other folders number them anew",
+        )
+
+    def _evaluate_held_out_targets(
+        self, held_out: _HeldOut, window: _Window, trained: float
+    ) -> Findings:
+        """Judge evaluations of a mean square that fell to ``trained`` in TRAIN."""
+        count, total, squares = np.sum(window.moments, axis=0)
+        mean = total / count
+        in_training = _variance(count, total, squares)
+        count, total, squares = np.sum(held_out.moments, axis=0)
+        guessing = squares / count - 2 * mean * total / count + mean**2
+        value = held_out.best if held_out.num_rounds >= ROUNDS else held_out.last
+        if count >= LEAST_TARGETS and value > guessing and trained < LEARNED * in_training:
+            yield self._held_out_finding(
+                held_out,
+                f"what is learned does not hold for the evaluated data: in training it fell to"
+                f" {number(trained)}, in evaluation it is {number(value)}"
+                f"{' at best' if held_out.num_rounds >= ROUNDS else ''}, where to predict the mean"
+                f" of the training's targets costs {number(guessing)}",
+                value,
+                guessing,
+                {"guessing": guessing},
+            )
+
+    def _held_out_finding(
+        self,
+        held_out: _HeldOut,
+        what: str,
+        value: float,
+        threshold: float,
+        evidence: Mapping[str, float],
+    ) -> Finding:
+        few = str(self._samples)
+        prepared = (
+            "check that each label belongs to its sample, in the data of training and in those of"
+            " the evaluation, and that both are prepared alike: with the same scaling, order of"
+            " columns and axes, vocabulary and numbers of ids"
+        )
+        return self.finding(
+            held_out.step,
+            held_out.name,
+            f"{held_out.name}: {what}{few}",
+            worker=held_out.worker,
+            mode="EVAL",
+            value=value,
+            threshold=threshold,
+            onset=held_out.first,
+            condition="held_out",
+            remedy=ALL_DATA if few else prepared,
+            evidence=evidence,
+        )
+
+    def _evaluate_spreads(self, step: StepView) -> Findings:
+        for group in prefixed(step, "classes", "spread/"):
+            for tensor in group:
+                name = tensor.name.removeprefix("spread/")
+                key = (tensor.worker, name)
+                looks = self._spreads.add(key, (step.mode_step, tensor.scalar))
+                if len(looks) < LOOKS or step.mode_step < self.num_steps:
+                    continue
+                self._evaluated = True
+                at, last = np.array(looks).T
+                # Over the steps, which looks divide more coarsely as a training goes on.
+                between = (last[1:] + last[:-1]) / 2
+                mean = float(np.average(between, weights=np.diff(at)))
+                # What learns to tell samples apart does so more and more.
+                if mean < SAME and last[-1] <= STILL * last.min():
+                    yield self.finding(
+                        step,
+                        tensor,
+                        f"what is predicted for {name} is nearly the same for every sample: it"
+                        f" differs by {number(100 * mean)}% of what the targets differ by,"
+                        f" on average from step {int(at[0])} to step {step.train_step}",
+                        value=mean,
+                        threshold=SAME,
+                        condition=f"same {name}",
+                        remedy="check that the inputs reach the prediction, and that no other part"
+                        " of the loss outweighs this one, as a KL term that is summed where the"
+                        " reconstruction is averaged",
+                    )
+
+    def unevaluated(self) -> str | None:
+        if self._evaluated:
+            return None
+        if not any(map(self._is_alone, self._windows.values())) and self._windows:
+            return f"{len(self._windows)} losses may play against each other"
+        most = max((window.count for window in self._windows.values()), default=0)
+        if most <= self.num_steps:
+            return (
+                f"a loss with countable classes or a mean square was seen at {most} TRAIN steps"
+                f", more than {self.num_steps} are needed"
+            )
+        if not self._can_evaluate:
+            return (
+                "the predictions and targets of a loss with countable classes or a mean square were"
+                f" seen at none of the {most - self.num_steps} TRAIN steps after the first"
+                f" {self.num_steps}"
+            )
+        return "fewer labels were counted than tell what guessing costs"
+
+    def _add(self, step: StepView, window: _Window, loss: TensorView) -> None:
+        value = loss.scalar
+        window.add(step, value)
+        self._first.of(loss.name, value)
+        label = of_same_loss(step, loss, "label")
+        if label is not None:
+            window.moments.append(label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]])
+            window.paired.append(value)
+        confusion = loss.record.raw.get(f"confusion/{loss.name.partition('/')[2]}")
+        if confusion is not None:
+            window.count_guesses(np.asarray(confusion, np.float64))
+
+    def _evaluate(self, step: StepView, loss: TensorView, window: _Window) -> Findings:
+        now = float(np.mean(window.losses))
+        chance, z = self._guessing(loss, window)
+        if not chance > 0:
+            return
+        self._evaluated = True
+        first = self._first.of(loss.name, now)
+        worse = now > self.worse_ratio * max(chance, first) and not z >= self.min_z
+        guesses = not z >= self.min_z and now >= (1 - self.margin) * chance
+        if worse or (guesses and self._may_guess(step, loss, window, now / chance)):
+            of_what, agreement = "the mean of the targets", ""
+            if not math.isnan(z):
+                of_what = "classes by their frequency"
+                agreement = "; guesses agree with the labels no more often than by chance"
+            limit = (1 - self.margin) * chance
+            reason = None if worse else self._circumstances.reason(list(window.losses)[-25:])
+            yield self.finding(
+                step,
+                loss.name,
+                f"{loss.name}: its mean over {self.num_steps} TRAIN steps up to step"
+                f" {step.train_step}"
+                f" is {number(now)}, guessing {of_what} costs {number(chance)}{agreement}"
+                f"{'; ' + reason.sentence if reason else ''}",
+                onset=window.first if window.best >= limit else None,
+                value=now,
+                threshold=self.worse_ratio * chance if worse else limit,
+                condition="worse" if worse else "guessing",
+                remedy="check the sign of the loss and the learning rate"
+                if worse
+                else reason.remedy
+                if reason is not None and reason.cause != "data"
+                else "check that each label belongs to its sample, that inputs reach the model, and"
+                " the learning rate",
+                evidence={
+                    "guessing": chance,
+                    "agreement_z": z,
+                    **({"why": reason.cause} if reason else {}),
+                },
+            )
+
+    def _is_alone(self, window: _Window) -> bool:
+        """Return whether other losses are too rare to play against this one."""
+        return window.count > RARE * sum(other.count for other in self._windows.values())
+
+    def _may_guess(self, step: StepView, loss: TensorView, window: _Window, ratio: float) -> bool:
+        """Return whether a loss where guessing is means guessing."""
+        if not self._rests(window):
+            return False
+        if loss.info.function == "mse_loss":
+            return not _are_ends(window.moments) and window.share_of_variance() >= 1 - self.margin
+        counted = _all_counts(window.confusions).sum(1) if window.confusions else np.zeros(0)
+        if counted.any() and window.learns(entropy(counted), entropy_variance(counted)):
+            return False
+        num_classes, is_one = _labels(step, loss)
+        if num_classes <= 2:
+            return is_one and not _are_halves(window.confusions) and self._has_no_edge(loss, window)
+        return is_one or ratio <= NEAR
+
+    def _has_no_edge(self, loss: TensorView, window: _Window) -> bool:
+        """Return whether so much was seen that an edge over chance would show."""
+        if self._passes >= PASSES:
+            return True
+        if edge_bound(window.trained, window.trained.sum()) < EDGE:
+            return True
+        held_out = self._held_out.get(loss.name)
+        if held_out is None or not held_out.confusions:
+            return False
+        evaluated = _all_counts(held_out.confusions)
+        return edge_bound(evaluated, evaluated.sum() / max(held_out.num_rounds, 1)) < EDGE
+
+    def _rests(self, window: _Window) -> bool:
+        half = len(window.losses) // 2
+        before, now = np.mean(list(window.losses)[:half]), np.mean(list(window.losses)[half:])
+        return bool(abs(now - before) <= self.rest * abs(before))
+
+    def _guessing(self, loss: TensorView, window: _Window) -> tuple[float, float]:
+        """Return the loss of guessing and how the guesses agree; nan for what is not known."""
+        if loss.info.function == "mse_loss":
+            return _variance(*np.sum(window.moments, axis=0)), math.nan
+        if not window.confusions:
+            return math.nan, math.nan
+        counted = _all_counts(window.confusions)
+        if counted.sum() < LEAST_PER_CLASS * len(counted):
+            return math.nan, math.nan
+        return entropy(counted.sum(1)), agreement_z(counted)
+
+
+def _variance(count: float, total: float, squares: float) -> float:
+    """Return the variance of numbers by how many they are, their sum and that of their squares."""
+    return float(squares / count - (total / count) ** 2)
+
+
+def _all_counts(confusions: Iterable[Floats]) -> Floats:
+    """Return the sum of counts, of as many classes as the largest has."""
+    return added([one.astype(np.int64) for one in confusions]).astype(np.float64)
+
+
+def _are_halves(confusions: Sequence[Floats]) -> bool:
+    """Return whether each step has as many samples of one class as of the other, or one class."""
+    shares = {float(counted[1].sum() / counted.sum()) for counted in confusions if counted.sum()}
+    return shares <= {0.0, 0.5, 1.0}
+
+
+def _are_ends(moments: Sequence[Floats]) -> bool:
+    """Return whether targets are 0 and 1, and each step has as many of one as of the other, or one.
+
+    Args:
+        moments: Number, sum and sum of squares of the targets of each step.
+    """
+    return all(total == squares and total / n in (0, 0.5, 1) for n, total, squares in moments)
+
+
+def _evaluated_losses(step: StepView) -> list[TensorView]:
+    """Return the scalar losses of a step of which it is known what guessing costs."""
+    found = []
+    if not any(len(one.layout.rows_of_any(("labels", "predictions"))) for one in step.records):
+        return []  # as between full steps
+    for loss in step.tensors("losses"):
+        function = loss.info.function
+        label, prediction = (of_same_loss(step, loss, kind) for kind in ("label", "prediction"))
+        is_square = function == "mse_loss" and label is not None
+        if is_square or (prediction is not None and function in _LIKELIHOODS):
+            found.append(loss)
+    return found
+
+
+def _labels(step: StepView, loss: TensorView) -> tuple[int, bool]:
+    """Return how many classes a loss is of, and whether each sample has one label."""
+    label, prediction = (of_same_loss(step, loss, kind) for kind in ("label", "prediction"))
+    batches = step.tensors("batches", worker=loss.worker)
+    if label is None or prediction is None:
+        return 0, False
+    samples = sum(batch.info.shape[0] for batch in batches if batch.info.shape)
+    shape = prediction.info.shape
+    num_classes = shape[1] if len(shape) > 1 else 0
+    return num_classes, bool(label.statistics.count <= samples)
