@@ -321,6 +321,22 @@ class TestEarlyStopping:
         """Minus F1 under the name of F1 falls, as it is told."""
         assert [] == self.of("f1", -1, lambda number: -rises(number))
 
+    def test_the_data_that_are_trained_on(self):
+        """Where others are evaluated too, as the hook says by their value."""
+
+        def falls(number):
+            return 0.7 / (number + 1)
+
+        by_train = {
+            "stops_by__train_of_logloss": -1,
+            "stops_at__train_of_logloss": falls,
+            "trains_at__train_of_logloss": falls,
+        }
+        held_out = {"held_out__train_of_logloss": 0.6}
+        assert [] == conditions(boosted(30, **by_train))
+        found = conditions(boosted(30, **by_train, **held_out))
+        assert [("stops_on_trained train-logloss", 3)] == found
+
     def test_a_loss_that_overfits(self):
         """It rises on the validation data from the first round on, and less is better."""
         assert [] == self.of("rmse", -1, rises)

@@ -19,8 +19,8 @@ from .shared import direction, prefixed
 #: better, so many where it does not, and so many of these at the end; what it was and is must
 #: differ by so many times what half of its changes are smaller than.
 LEAST_NAMED, LEAST_UNNAMED, LEAST_AT_END, CLEAR = 4, 20, 8, 3.0
-_STOPS, _STOPS_AT, _TRAINS_AT = (
-    f"boosting/{what}/" for what in ("stops_by", "stops_at", "trains_at")
+_STOPS, _STOPS_AT, _TRAINS_AT, _HELD_OUT = (
+    f"boosting/{what}/" for what in ("stops_by", "stops_at", "trains_at", "held_out")
 )
 _ROUND, _UNSPLIT = "boosting/round", "boosting/unsplit_rounds"
 _CENSORED, _OBJECTIVE = "boosting/censored", "hyperparameters/objective"
@@ -377,7 +377,7 @@ class Boosting:
             )
 
     def _stopped_by(self, step: StepView) -> Findings:
-        """Judge the direction of metrics that end boosting early."""
+        """Judge the metrics that end boosting early: their direction, and their data."""
         for group in prefixed(step, "boosting", _STOPS):
             worker = group.record.worker
             for tensor in group:
@@ -389,6 +389,26 @@ class Boosting:
                 self.is_judged = True
                 if known.is_wrong(LEAST_UNNAMED):
                     yield self._stopping_found(worker, name, known)
+                held_out = step.scalar(f"{_HELD_OUT}{name}", worker)
+                if not math.isnan(held_out) and len(known.values) >= LEAST_NAMED:
+                    yield self._stops_on_trained(step, worker, name, held_out)
+
+    def _stops_on_trained(self, step: StepView, worker: str, name: str, held_out: float) -> Finding:
+        value = self._stopping[worker, name].values[-1]
+        return self._rule.finding(
+            step,
+            f"{_STOPS}{name}",
+            f"early stopping watches {name}, which is of the data that are trained on"
+            f" ({number(value)}, and {number(held_out)} on data that are not): it goes on improving"
+            " however much is overfitted, so that training does not stop, and the last round is"
+            " taken for the best",
+            condition=f"stops_on_trained {name}",
+            worker=worker,
+            value=value,
+            threshold=held_out,
+            remedy="give the validation data last in evals or eval_set: XGBoost stops by the last"
+            " of them; or name them, as by EarlyStopping(data_name=...)",
+        )
 
     def _stopping_found(self, worker: str, name: str, known: _Stopping) -> Finding:
         first, last, less = known.values[0], known.values[-1], known.sign < 0

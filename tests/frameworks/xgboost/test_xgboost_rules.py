@@ -250,6 +250,25 @@ class TestSetup:
 
         assert (["early_stopping validation_0-f1"] if is_found else []) == conditions
 
+    @pytest.mark.parametrize(
+        ("order", "is_found"),
+        [(("validation", "train"), True), (("train", "validation"), False), (("train",), False)],
+    )
+    def test_early_stopping_by_the_data_that_are_trained_on(self, tmp_path, order, is_found):
+        """It stops by the last that is evaluated."""
+        x = table()
+        y = (x[:, 0] + x[:, 1] + x[:, 2] > 0.8).astype(float)
+        data, validation = parts(x, y)
+        named = {"train": data, "validation": validation}
+        with XGBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            xgboost.train(
+                {**BINARY, "nthread": 1}, data, 12, evals=[(named[one], one) for one in order],
+                early_stopping_rounds=5, verbose_eval=False,
+            )  # fmt: skip
+        conditions = [one.condition for one in found(Trial(tmp_path / "run"), "setup")[0]]
+
+        assert ["stops_on_trained train-logloss"] * is_found == conditions
+
 
 class TestClasses:
     @pytest.mark.parametrize(("threshold", "conditions"), [(1.6, ["train imbalance"]), (0, [])])

@@ -258,6 +258,11 @@ class BoostingHook(Hook):
             if (metric := known.get(name)) is None:
                 continue
             values = {"stops_by": sign, "stops_at": metric.value}
+            # Of several that end it the first to stand still does.
+            if all(known[each].trains for each in trained.stops_by if each in known):
+                others = [each for each in one.metrics if each.metric == metric.metric]
+                if not all(each.trains for each in others):
+                    values["held_out"] = next(each.value for each in others if not each.trains)
             if metric.metric in trains:
                 values["trains_at"] = trains[metric.metric]
             for what, value in values.items():
