@@ -301,6 +301,17 @@ class TestLossSpike:
 
             assert [severity] == [one.severity for one in found]
 
+    @pytest.mark.parametrize(("targets", "severity"), [(1, "info"), (2, "warning")])
+    def test_a_loss_of_one_target_is_no_mean(self, targets, severity):
+        """As in online learning: one surprising sample is no fault of the training."""
+        label = {"labels": {"label/L": np.zeros(targets)}}
+        found = run("loss_spike", [step_of({"losses": {"loss/L": 2.5}, **label}, 0)] + [
+            step_of({"losses": {"loss/L": float(one)}}, at)
+            for at, one in enumerate(2.5 + 0.02 * np.sin(np.arange(300)), 1)
+        ] + [step_of({"losses": {"loss/L": 3.2}}, 301)])  # fmt: skip
+
+        assert [severity] == [one.severity for one in found]
+
     def test_nothing_is_said_in_the_warm_up(self):
         assert [] == run("loss_spike:warmup_steps=301", self.losses(2.5))
 

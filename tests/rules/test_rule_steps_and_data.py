@@ -237,6 +237,23 @@ class TestWeightsMoved:
 
         assert expected == [one.step for one in judged("weights_moved", steps)[0]]
 
+    @pytest.mark.parametrize(("now_and_then", "expected"), [(1.0, [2300]), (500.0, [])])
+    def test_steps_between_looks_may_have_been_as_large_as_losses_scatter(
+        self, now_and_then, expected
+    ):
+        """Those of single samples do, and updates with them: the last looks show small ones."""
+        steps = [
+            _trained(
+                at,
+                weight=60.0 if at == 2300 else 1.0,
+                loss=now_and_then if at % 600 == 0 else 1.0,
+                ratio=1e-3,
+            )
+            for at in range(0, 2400, 100)
+        ]
+
+        assert expected == [one.step for one in judged("weights_moved", steps)[0]]
+
     def test_without_updates_there_is_no_judgement(self):
         steps = [step_of({"weights": {"a": [1.0]}}, at) for at in range(5)]
 

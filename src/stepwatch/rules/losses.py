@@ -401,7 +401,8 @@ class LossSpike(Rule):
     """A training loss that jumps far out of its recent range.
 
     A loss that is always positive must be far out on a logarithmic scale, too: the batches of one
-    near zero differ by orders of magnitude, and that is no spike.
+    near zero differ by orders of magnitude, and that is no spike. Nor is a high loss of a single
+    target a warning: it is no mean, and that of one surprising sample.
 
     It is a warning where the loss is above all that it began with, the first 20, and information
     else; also where the batches became others with it, as in a curriculum: of another shape than
@@ -444,9 +445,13 @@ class LossSpike(Rule):
         self._staged: set[str] = set()  # losses whose last spike is a new stage
         # Of policies, and values of actions, targets move: a target network is copied, returns grow
         self._by_reward = False
+        self._single: set[str] = set()  # losses of one target
 
     def check(self, step: StepView) -> Findings:
         news = self._stages.news(step)
+        for label in step.tensors("labels"):
+            name = f"loss/{label.name.partition('/')[2]}"
+            (self._single.add if label.statistics.count == 1 else self._single.discard)(name)
         self._by_reward |= any("policy" in one.layout.rows_of for one in step.records)
         if news is not None:
             yield from self._settle(news)
@@ -486,7 +491,7 @@ class LossSpike(Rule):
                 recent.spike = LossJump(step.at, recent.count, median, loss)
                 self._staged.discard(name)
             # Most come back; what is told of one that does not is a warning.
-            is_high = not loss < self._highest.of(name, loss)
+            is_high = not loss < self._highest.of(name, loss) and name not in self._single
             spike = _Spike(name, step.at, step.mode.value, loss, median, score, is_high)
             if is_high and news is None and self._stages.are_alike:
                 self._waiting.append(spike)

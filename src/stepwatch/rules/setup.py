@@ -239,7 +239,8 @@ class Setup(Rule):
     ``early_stopping``: the metric that ends boosting early gets worse from the first round on by
     what it is told, and better by its name, or while training makes it so. ``stops_on_trained``:
     that metric is of the data that are trained on, though others are evaluated. ``few_rounds``:
-    boosting ends while it still improves as it did, and its learning rate times its rounds are too little.
+    boosting ends while it still improves as it did, and its learning rate times its rounds are too
+    little.
     ``few_leaves``: its leaves must hold so many rows that a tree has room for next to none.
     ``uncensored``: of times of events (survival) each is that of one that was seen. ``ungrouped``:
     rows that are ranked were shuffled apart from the groups that they belong to. ``risk_set``: a

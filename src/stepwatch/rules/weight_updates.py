@@ -184,7 +184,9 @@ class WeightsMoved(Rule):
     any step: it does where gradients were next to nothing and are not (Kingma and Ba, 2015).
 
     Steps in between that were not observed may have been larger: where there are some, only
-    ``ratio_of_one`` counts.
+    ``ratio_of_one`` counts, and the optimizer is taken to move weights as many times as far as the
+    last ``RECENT`` losses were larger, on average, than those at the measurements: losses of single
+    samples scatter.
 
     Where a loss was not finite at the step before, what moves weights by much follows from that.
 
@@ -222,19 +224,26 @@ class WeightsMoved(Rule):
             (loss, before) for name, loss in losses.items() if (before := self._recent.get(name))
         ]
         jumped = any(not loss <= max(before) + max(map(abs, before)) for loss, before in known)
-        found = [*self._check_weights(step, jumped=jumped)]
+        usual = {
+            name: (float(np.mean(np.abs(before))), abs(losses[name]))
+            for name in losses
+            if (before := self._recent.get(name))
+        }
+        found = [*self._check_weights(step, usual, jumped=jumped)]
         if all(math.isfinite(before[-1]) for _, before in known):
             yield from found
         for name, loss in losses.items():
             self._recent.add(name, loss)
 
-    def _check_weights(self, step: StepView, *, jumped: bool) -> Findings:
+    def _check_weights(
+        self, step: StepView, losses: Mapping[str, tuple[float, float]], *, jumped: bool
+    ) -> Findings:
         for group, names in self._weights.groups(step):
             worker = group.record.worker
             state = self._states.get(worker)
             if state is None or state.names != names:
                 state = self._states[worker] = _MovedWeights(names, self.looks)
-            ratios = state.add(step, group)
+            ratios = state.add(step, group, losses)
             self._evaluated |= bool(np.isfinite(ratios).any())
             # Steps between that were not observed may have been larger.
             most = ratios > (self.ratio if state.passed == 1 else self.ratio_of_one)
@@ -304,9 +313,20 @@ class _MovedWeights:
         self._step = 0
         self._allowed = np.full(len(names), np.nan)
         self._is_adaptive = False
+        # Of each loss the last ones at measurements, and how many times as large others were.
+        self._losses: Series[str, float] = Series(window)
+        self._scatter = 1.0
 
-    def add(self, step: StepView, group: TensorGroup) -> Floats:
+    def add(
+        self, step: StepView, group: TensorGroup, losses: Mapping[str, tuple[float, float]]
+    ) -> Floats:
         """Add one TRAIN step; return how many times too far each changed since the one before.
+
+        Args:
+            step: The step.
+            group: The weights.
+            losses: By name the mean magnitude of the last ones before the step, and the magnitude
+                at it.
 
         Returns:
             Shape ``[weights]``; nan where that is not known.
@@ -319,6 +339,13 @@ class _MovedWeights:
         if before is not None and self.passed > 0:
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratios = least_change(before, rows) / (self.passed * self._allowed)
+            if self.passed > 1:
+                ratios /= self._scatter
+        self._scatter = 1.0
+        for name, (usual, loss) in losses.items():
+            self._losses.add(name, loss)
+            looked = max(self._losses.get(name) or (0.0,))
+            self._scatter = max(self._scatter, _growth(usual, looked))
         self._before = rows
         self._allowed = self._allowance(group, np.sqrt(rows[:, SUM_SQ]))
         return ratios
