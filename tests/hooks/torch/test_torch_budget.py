@@ -250,6 +250,21 @@ class TestThinSteps:
         assert [0, 4] == counts[:2]
         assert {4.0} == set(counts[1:])
 
+    def test_another_model_is_observed_in_full_where_it_begins(self, every_fifth):
+        """Such as the copy that is adapted to a task, which the script updates by hand."""
+        models = [mlp() for _ in range(3)]
+        with every_fifth() as seen:
+            for model in models:
+                for _ in range(32):
+                    model.zero_grad()
+                    model(X).square().mean().backward()
+                    with torch.no_grad():
+                        for one in model.parameters():
+                            one -= 0.01 * one.grad
+
+        for begins, name in ((32, "Sequential_2"), (64, "Sequential_3")):
+            assert {begins + 1, begins + 2} <= {*steps_of(seen, f"gradient/{name}.0.weight")}
+
     def test_two_optimizers_share_the_steps(self, every_fifth):
         with every_fifth() as seen:
             first, second = mlp(), mlp()

@@ -435,9 +435,11 @@ class Tracker(HookGuard):
 
     def _begin(self, model: torch.nn.Module, inputs: object) -> None:
         mode = self.steps.on_forward(model)
+        step = self.steps.current()
         if self.names.of(unwrap(model)) is None:
             self.names.add(model, plain=mode is Mode.TRAIN or self.optimizers.may_hold(model))
-        step = self.steps.current()
+            if mode is Mode.TRAIN and step.has_only_losses:
+                self._budget.observe_next_in_full("another model", FULL_STEPS, evaluations=0)
         self._observe_as(step)
         if mode is Mode.TRAIN:
             self.last_models[id(model)] = ref(model)
