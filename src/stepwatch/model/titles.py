@@ -230,6 +230,7 @@ TITLES: Mapping[str, str] = {
     "setup:uncalled": "layer is never called",
     "setup:uncensored": "no event is censored",
     "setup:ungrouped": "rows are apart from their groups",
+    "setup:unpaired": "positives are not views of one sample",
     "setup:unsplit": "trees have no split",
     "setup:uphill": "gradients of the objective have the wrong sign",
     "similar_across_runs": "differs from another run",

@@ -135,6 +135,12 @@ _LAYERS = {
         " in each call; where dropout is to tell the views apart, see that the model is in train"
         " mode",
     ),
+    "unpaired": (
+        "the targets of a contrastive loss pair each vector with that of another sample, and none"
+        " with the other view of its own: what is alike is pushed apart",
+        "after torch.cat([z1, z2]) of n samples the positive of row i is row (i + n) % (2 * n);"
+        " after torch.stack([z1, z2], 1).flatten(0, 1) it is row i ^ 1",
+    ),
     "reseeded": (
         "the random generator is seeded anew with the same number in each step: dropout, noise and"
         " all else that is drawn is the very same at each step, and the model learns with one"
@@ -183,7 +189,7 @@ _LAYERS = {
 }
 
 #: Of what these are said of several steps were looked at before.
-_LOOKED_AT_BEFORE = ("turned", "no_offset", "reseeded", "same_views")
+_LOOKED_AT_BEFORE = ("turned", "no_offset", "reseeded", "same_views", "unpaired")
 
 #: What was taken in place of something else, by both names.
 _CONFUSED = {
@@ -233,6 +239,7 @@ class Setup(Rule):
     key, or state of an optimizer, at each step. ``remade``: in each epoch the optimizer of JAX or
     Keras is made anew, for weights that are trained on. ``reseeded``: each step of PyTorch draws
     the same. ``same_views``: a contrastive loss of PyTorch compares each sample with itself.
+    ``unpaired``: or pairs each with another one.
     ``same_noise``: a layer of Keras, or a function of JAX, draws the same at each step.
     ``metric``: a metric counts what its labels are not. ``unsplit``: no tree of boosting has a
     split. ``uphill``: gradients of an objective that a script brings along have the wrong sign.
@@ -289,6 +296,7 @@ class Setup(Rule):
         "turned*": "loss_input",
         "temperature*": "loss_input",
         "same_views*": "data",
+        "unpaired*": "loss_input",
         "posterior*": "loss_input",
         "not_cumulative*": "data",
         "metric*": "metric",

@@ -339,13 +339,14 @@ def contrasts(scale, *, is_learned=False, normalized=True, dim=-1):
         optimizer.step()
 
 
-def contrasts_views(first="noise", second="noise", kind="two", dropout=0.0):
+def contrasts_views(first="noise", second="noise", kind="two", dropout=0.0, *, is_unpaired=False):
     """Two views of each sample, of one encoder: by noise, or as they are.
 
     Args:
         kind: ``two`` views, one against the other; ``all`` against all; ``one call`` for both; or
             ``in turn``, all against all in pairs that lie side by side. Or ``labels``: of samples
             as they are, those of a class are alike.
+        is_unpaired: Targets are those of the other arrangement.
     """
     torch.manual_seed(0)
     encoder = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Dropout(dropout), nn.Linear(32, 16))
@@ -361,7 +362,7 @@ def contrasts_views(first="noise", second="noise", kind="two", dropout=0.0):
             rows = torch.arange(32)
             z = torch.cat(found) if kind == "all" else torch.stack(found, 1).flatten(0, 1)
             logits = (z @ z.T / 0.2).fill_diagonal_(-1e9)
-            target = (rows + 16) % 32 if kind == "all" else rows ^ 1
+            target = (rows + 16) % 32 if (kind == "all") != is_unpaired else rows ^ 1
         elif kind == "labels":
             logits = (found[0] @ found[0].T / 0.2).masked_fill(torch.eye(16).bool(), -1e9)
             target = torch.arange(16) ^ 1
@@ -921,6 +922,12 @@ CASES = {
     **{
         f"views by noise, {kind}": Case(partial(contrasts_views, kind=kind))
         for kind in ("two", "all", "one call", "in turn")
+    },
+    **{
+        f"views of different samples, {kind}": Case(
+            partial(contrasts_views, kind=kind, is_unpaired=True), "unpaired"
+        )
+        for kind in ("all", "in turn")
     },
     "a view by noise, and the sample": Case(partial(contrasts_views, "none")),
     "views by dropout": Case(partial(contrasts_views, "none", "none", dropout=0.1)),

@@ -324,13 +324,29 @@ _TAKES_ROWS = frozenset({"split", "split_with_sizes", "slice", "select", "unbind
 _MOST_FOLLOWED = 16
 
 
-def contrasted_with_themselves(loss: torch.Tensor) -> Iterator[bool]:
-    """Yield of each contrast whether both vectors of each pair are the same, bit for bit.
+class Contrast(NamedTuple):
+    """A cross-entropy of products of the vectors of a batch.
 
-    A contrast is a cross-entropy of products of the vectors of a batch: of those of one view with
-    those of another, or of all that were put together of both, one half after the other or in turn.
+    Args:
+        softmax: The node of its softmax,
+        loss: and that of what is made of it.
+        product: That of the products.
+        first, second: Its factors, shape ``[n, width]`` and ``[width, n]``.
+        is_of_one: Whether they are the same tensor, as in ``z @ z.t()``.
     """
-    for node in () if loss.grad_fn is None else _forward_order(loss.grad_fn):
+
+    softmax: Any
+    loss: Any
+    product: Any
+    first: torch.Tensor
+    second: torch.Tensor
+    is_of_one: bool
+
+
+def contrasts(loss: torch.Tensor) -> Iterator[Contrast]:
+    """Yield the contrasts that a loss is made of, but those of vectors that are all the same."""
+    found = {} if loss.grad_fn is None else _forward_order(loss.grad_fn)
+    for node, consumer in found.items():
         product = _only_input(node) if operation(node) == "log_softmax" else None
         while product is not None and operation(product) in _OF_LOGITS:
             product = _only_input(product)
@@ -343,13 +359,54 @@ def contrasted_with_themselves(loss: torch.Tensor) -> Iterator[bool]:
         if None in [one for one, _ in product.next_functions] or first.numel() > _MOST_COSINES:
             continue
         if len(first) < 4 or bool((first == first[:1]).all()):
-            continue  # all are the same, as after a collapse
-        if not _are_of_one(*product.next_functions):
-            yield torch.equal(first, second.t())
-        elif len(first) % 2 == 0:
-            yield any(
-                torch.equal(*halves) for halves in (first.chunk(2), (first[::2], first[1::2]))
-            )
+            continue  # as after a collapse
+        is_of_one = _are_of_one(*product.next_functions)
+        yield Contrast(node, consumer, product, first, second, is_of_one)
+
+
+def is_with_itself(contrast: Contrast) -> bool | None:
+    """Return whether both vectors of each pair are the same, bit for bit; ``None`` for no pairs.
+
+    Pairs are of those of one view with those of another, or of all that were put together of both,
+    one half after the other or in turn.
+    """
+    first = contrast.first
+    if not contrast.is_of_one:
+        return torch.equal(first, contrast.second.t())
+    if len(first) % 2:
+        return None
+    return any(torch.equal(*halves) for halves in (first.chunk(2), (first[::2], first[1::2])))
+
+
+def is_unpaired(contrast: Contrast) -> bool | None:
+    """Return whether no positive is the other view of its sample; ``None`` where it is not known.
+
+    It is where all vectors are put together of those of two views, by ``torch.cat`` or in turn by
+    ``torch.stack``, and targets say for each vector which one its positive is.
+    """
+    targets = (
+        saved_as_is(contrast.loss, "target") if operation(contrast.loss) == "nll_loss" else None
+    )
+    num = len(contrast.first)
+    if targets is None or not contrast.is_of_one or targets.shape != (num,) or num % 2:
+        return None
+    node, _ = contrast.product.next_functions[0]
+    for _ in range(_MOST_FOLLOWED):
+        if node is None or operation(node) in ("cat", "stack", *_PRODUCTS):
+            break
+        node = next((one for one, _ in node.next_functions if one is not None), None)
+    if node is None or operation(node) not in ("cat", "stack") or len(node.next_functions) != 2:
+        return None
+    rows = torch.arange(num, device=targets.device)
+    if operation(node) == "cat" and node._saved_dim == 0:
+        others = (rows + num // 2) % num
+    elif operation(node) == "stack" and node._saved_dim == 1:
+        others = rows ^ 1
+    else:
+        return None
+    targets = targets.detach().clamp(0, num - 1)
+    are_pairs = bool((targets[targets] == rows).all() and (targets != rows).all())
+    return are_pairs and not bool((targets == others).any())
 
 
 def _only_input(node: Any) -> Any:

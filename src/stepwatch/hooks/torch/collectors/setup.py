@@ -39,8 +39,10 @@ from ..autograd import (
     Edge,
     Product,
     accumulations,
-    contrasted_with_themselves,
+    contrasts,
     cosine_logits,
+    is_unpaired,
+    is_with_itself,
     norms_over_first,
     products,
     softmaxes_over_first,
@@ -234,8 +236,10 @@ class Setup:
         # Of how many losses the graph was looked through, at which version of the names.
         self._graphs = (0, 0)
         self._in_graphs: dict[str, float] = {}
-        # Of contrasts, whether both vectors of each pair were the same.
+        # Of contrasts, whether both vectors of each pair were the same, and whether pairs were of
+        # different samples.
         self._views: list[bool] = []
+        self._unpaired: list[bool] = []
         # The samples of the batch that a model was given last; 0 where they are not known.
         self._num_samples = 0
         # What embeddings were given last in this step, as tokens beside their positions; how many
@@ -304,15 +308,21 @@ class Setup:
             self._in_graphs.update((f"setup/over_samples/{one}", 1.0) for one in found)
         with isolated_compute(roots.device.type):
             cosines = list(cosine_logits(roots))
-            self._views += contrasted_with_themselves(roots)
+            for contrast in contrasts(roots):
+                for known, found_there in (
+                    (self._views, is_with_itself(contrast)),
+                    (self._unpaired, is_unpaired(contrast)),
+                ):
+                    known += [] if found_there is None else [found_there]
             norms = list(norms_over_first(roots, self._num_samples)) if self._num_samples else []
         self._in_graphs.update((f"setup/over_samples/{one}", 1.0) for one in norms)
         for logits in cosines:
             if (share := least_share(*logits)) >= _MOST_SHARE:
                 name = f"setup/temperature/{logits.num_classes}>{number(logits.scale)}"
                 self._in_graphs[name] = share
-        if len(self._views) >= _LEAST_CONTRASTS and all(self._views):
-            self._in_graphs[f"setup/same_views/{self._model_name}"] = 1.0
+        for what, known in (("same_views", self._views), ("unpaired", self._unpaired)):
+            if len(known) >= _LEAST_CONTRASTS and all(known):
+                self._in_graphs[f"setup/{what}/{self._model_name}"] = 1.0
         self._in_graphs.update((f"setup/risk_set/{one}", 1.0) for one in _wrong_risk_sets(roots))
 
     def _look_at_ends(self, roots: object) -> None:
