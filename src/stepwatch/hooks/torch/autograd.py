@@ -40,7 +40,7 @@ _NAME = re.compile(r"Backward\d*$")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Operations that multiply by a matrix, and those between them that leave the product linear. A
 # normalization of a batch and a dropout are none in training, and are one in evaluation.
-_PRODUCTS = frozenset({"addmm", "mm", "linear", "convolution"})
+PRODUCTS = frozenset({"addmm", "mm", "linear", "convolution"})
 _TURNS = frozenset({"t", "transpose", "permute"})  # of a matrix: W.t(), W.mT, W.T
 _LINEAR = frozenset({
     *("view", "reshape_alias", "unsafe_view", "squeeze", "unsqueeze", "expand", "clone", "alias"),
@@ -108,7 +108,7 @@ def find_non_finite(loss: torch.Tensor, names: Mapping[int, str]) -> NonFiniteOp
     """
     if loss.grad_fn is None:
         return None
-    consumers = _forward_order(loss.grad_fn)
+    consumers = forward_order(loss.grad_fn)
     nodes = [(node, dict(_saved_tensors(node))) for node in consumers]
     for is_bad in (_is_hard, _is_not_finite):  # minus infinity alone may be a mask
         for node, saved in nodes:
@@ -135,11 +135,11 @@ def products(loss: torch.Tensor) -> list[Product]:
     found: dict[Any, Product] = {}
     if loss.grad_fn is None:
         return []
-    order = _forward_order(loss.grad_fn)
+    order = forward_order(loss.grad_fn)
     consumers = Counter(producer for node in order for producer, _ in node.next_functions)
     for node in order:
         name = operation(node)
-        weight = _weight_of(node) if name in _PRODUCTS else None
+        weight = _weight_of(node) if name in PRODUCTS else None
         if weight is None or getattr(node, "_saved_groups", 1) != 1:
             continue
         if getattr(node, "_saved_transposed", False):
@@ -167,7 +167,7 @@ def softmaxes_over_first(loss: torch.Tensor, size: int, names: Mapping[int, str]
     """
     if loss.grad_fn is None:
         return
-    consumers = _forward_order(loss.grad_fn)
+    consumers = forward_order(loss.grad_fn)
     rows = [shape[0] for node in reversed(consumers) if (shape := output_shape(node))]
     if rows[:1] != [size]:
         return
@@ -175,7 +175,7 @@ def softmaxes_over_first(loss: torch.Tensor, size: int, names: Mapping[int, str]
         shape = output_shape(node) if "softmax" in operation(node) else ()
         if len(shape) < 2 or shape[0] != size or shape.count(size) != 1:
             continue
-        if _dimension(node, len(shape)) == 0:
+        if dimension(node, len(shape)) == 0:
             yield _title(node, consumers, names, consumers[node])
 
 
@@ -189,12 +189,12 @@ def norms_over_first(loss: torch.Tensor, size: int) -> Iterator[str]:
         loss: Of which no gradients were computed yet.
         size: The number of samples of the batch.
     """
-    for node in () if loss.grad_fn is None else _forward_order(loss.grad_fn):
+    for node in () if loss.grad_fn is None else forward_order(loss.grad_fn):
         producer = node.next_functions[0][0] if operation(node) == "mm" else None
         first = saved_as_is(node, "self") if producer is not None else None
         if first is None or len(first) != size or first.shape[1] in (0, 1, size):
             continue
-        if first.numel() > _MOST_COSINES or _parameter_of(producer) is not None:
+        if first.numel() > MOST_COSINES or _parameter_of(producer) is not None:
             continue
         columns, rows = (first.detach().float().norm(dim=dim) for dim in (0, 1))
         if _are_ones(columns) and not _are_ones(rows):
@@ -203,7 +203,7 @@ def norms_over_first(loss: torch.Tensor, size: int) -> Iterator[str]:
 
 
 def _are_ones(norms: torch.Tensor) -> bool:
-    return bool(((norms - 1).abs() <= _UNIT).all())
+    return bool(((norms - 1).abs() <= UNIT).all())
 
 
 def owners_upstream(root: Any, owners: Mapping[int, int]) -> dict[int, set[int]]:
@@ -218,7 +218,7 @@ def owners_upstream(root: Any, owners: Mapping[int, int]) -> dict[int, set[int]]
     """
     reached: dict[Any, frozenset[int]] = {}
     found: dict[int, set[int]] = {}
-    for node in _forward_order(root):
+    for node in forward_order(root):
         if _parameter_of(node) is not None:
             continue  # a parameter in another shape
         before: set[int] = set()
@@ -264,177 +264,13 @@ def _is_within_epsilon(node: Any, value: torch.Tensor) -> bool:
     return bool((made - value.detach().reshape(-1)).abs().max() <= _EPSILON)
 
 
-class CosineLogits(NamedTuple):
-    """Logits that are cosines of two vectors each, times a number.
-
-    Args:
-        scale: That number: no logit is farther from 0.
-        num_classes: How many stand in a row.
-    """
-
-    scale: float
-    num_classes: int
+#: So near to 1 a norm is that of a normalized vector.
+UNIT = 0.01
+#: Of more elements cosines are not computed again.
+MOST_COSINES = 1 << 20
 
 
-# So near to 1 a norm is that of a normalized vector.
-_UNIT = 0.01
-# Of more elements cosines are not computed again.
-_MOST_COSINES = 1 << 20
-
-
-def cosine_logits(loss: torch.Tensor) -> Iterator[CosineLogits]:
-    """Yield the logits of cross-entropies that are products of vectors of length 1.
-
-    Between the product and the softmax stand only numbers that are not trained.
-    """
-    for node in () if loss.grad_fn is None else _forward_order(loss.grad_fn):
-        if operation(node) != "log_softmax":
-            continue
-        producers = [one for one, _ in node.next_functions if one is not None]
-        while len(producers) == 1 and operation(producers[0]) in ("mul", "div"):
-            producers = [one for one, _ in producers[0].next_functions if one is not None]
-        if len(producers) != 1 or operation(producers[0]) != "mm":
-            continue
-        saved = [saved_as_is(producers[0], name) for name in ("self", "mat2")]
-        saved.append(saved_as_is(node, "result"))
-        first, second, shares = (None if one is None else one.detach() for one in saved)
-        if first is None or second is None or shares is None:
-            continue
-        shape = first.shape[0], second.shape[1]
-        is_small = max(shares.numel(), first.numel(), second.numel()) <= _MOST_COSINES
-        if shares.shape != shape or not is_small or _dimension(node, 2) != 1:
-            continue
-        norms = torch.cat([first.float().norm(dim=1), second.float().norm(dim=0)])
-        if bool(((norms - 1).abs() > _UNIT).any()):
-            continue
-        # Both are known up to a number in each row.
-        cosines, logits = first.float() @ second.float(), shares.float()
-        sizes = [float((one - one.mean(1, keepdim=True)).norm()) for one in (logits, cosines)]
-        if sizes[1] > 0:
-            yield CosineLogits(sizes[0] / sizes[1], shape[1])
-
-
-# What stands between products of vectors and a softmax of them: masks and a temperature.
-_OF_LOGITS = frozenset({
-    *("mul", "div", "add", "sub", "copy_slices", "index_put", "masked_fill", "where", "index"),
-    *("masked_select", "view", "reshape_alias", "unsafe_view", "clone", "to_copy"),
-})  # fmt: skip
-# What takes some rows of a tensor, and at most so many operations that are followed from a product.
-_TAKES_ROWS = frozenset({"split", "split_with_sizes", "slice", "select", "unbind", "index"})
-_MOST_FOLLOWED = 16
-
-
-class Contrast(NamedTuple):
-    """A cross-entropy of products of the vectors of a batch.
-
-    Args:
-        softmax: The node of its softmax,
-        loss: and that of what is made of it.
-        product: That of the products.
-        first, second: Its factors, shape ``[n, width]`` and ``[width, n]``.
-        is_of_one: Whether they are the same tensor, as in ``z @ z.t()``.
-    """
-
-    softmax: Any
-    loss: Any
-    product: Any
-    first: torch.Tensor
-    second: torch.Tensor
-    is_of_one: bool
-
-
-def contrasts(loss: torch.Tensor) -> Iterator[Contrast]:
-    """Yield the contrasts that a loss is made of, but those of vectors that are all the same."""
-    found = {} if loss.grad_fn is None else _forward_order(loss.grad_fn)
-    for node, consumer in found.items():
-        product = _only_input(node) if operation(node) == "log_softmax" else None
-        while product is not None and operation(product) in _OF_LOGITS:
-            product = _only_input(product)
-        if product is None or operation(product) != "mm":
-            continue
-        saved = [saved_as_is(product, name) for name in ("self", "mat2")]
-        first, second = (None if one is None else one.detach() for one in saved)
-        if first is None or second is None or first.shape != second.shape[::-1]:
-            continue
-        if None in [one for one, _ in product.next_functions] or first.numel() > _MOST_COSINES:
-            continue
-        if len(first) < 4 or bool((first == first[:1]).all()):
-            continue  # as after a collapse
-        is_of_one = _are_of_one(*product.next_functions)
-        yield Contrast(node, consumer, product, first, second, is_of_one)
-
-
-def is_with_itself(contrast: Contrast) -> bool | None:
-    """Return whether both vectors of each pair are the same, bit for bit; ``None`` for no pairs.
-
-    Pairs are of those of one view with those of another, or of all that were put together of both,
-    one half after the other or in turn.
-    """
-    first = contrast.first
-    if not contrast.is_of_one:
-        return torch.equal(first, contrast.second.t())
-    if len(first) % 2:
-        return None
-    return any(torch.equal(*halves) for halves in (first.chunk(2), (first[::2], first[1::2])))
-
-
-def is_unpaired(contrast: Contrast) -> bool | None:
-    """Return whether no positive is the other view of its sample; ``None`` where it is not known.
-
-    It is where all vectors are put together of those of two views, by ``torch.cat`` or in turn by
-    ``torch.stack``, and targets say for each vector which one its positive is.
-    """
-    targets = (
-        saved_as_is(contrast.loss, "target") if operation(contrast.loss) == "nll_loss" else None
-    )
-    num = len(contrast.first)
-    if targets is None or not contrast.is_of_one or targets.shape != (num,) or num % 2:
-        return None
-    node, _ = contrast.product.next_functions[0]
-    for _ in range(_MOST_FOLLOWED):
-        if node is None or operation(node) in ("cat", "stack", *_PRODUCTS):
-            break
-        node = next((one for one, _ in node.next_functions if one is not None), None)
-    if node is None or operation(node) not in ("cat", "stack") or len(node.next_functions) != 2:
-        return None
-    rows = torch.arange(num, device=targets.device)
-    if operation(node) == "cat" and node._saved_dim == 0:
-        others = (rows + num // 2) % num
-    elif operation(node) == "stack" and node._saved_dim == 1:
-        others = rows ^ 1
-    else:
-        return None
-    targets = targets.detach().clamp(0, num - 1)
-    are_pairs = bool((targets[targets] == rows).all() and (targets != rows).all())
-    return are_pairs and not bool((targets == others).any())
-
-
-def _only_input(node: Any) -> Any:
-    """Return the node of the one input of an operation; ``None`` if several have a gradient."""
-    producers = [one for one, _ in node.next_functions if one is not None]
-    return producers[0] if len(producers) == 1 else None
-
-
-def _are_of_one(*edges: Edge) -> bool:
-    """Return whether two factors of a product are the same tensor, as in ``z @ z.t()``."""
-    ways: list[list[Edge]] = []
-    for edge in edges:
-        way = [edge]
-        while operation(way[-1][0]) not in _PRODUCTS and len(way) < _MOST_FOLLOWED:
-            made = [one for one in way[-1][0].next_functions if one[0] is not None]
-            if not made:
-                break
-            way.append(made[0])
-        ways.append(way)
-    known = set(ways[1])
-    own = next((place for place, edge in enumerate(ways[0]) if edge in known), None)
-    if own is None:
-        return False
-    before = [*ways[0][:own], *ways[1][: ways[1].index(ways[0][own])]]
-    return not any(operation(one) in _TAKES_ROWS for one, _ in before)
-
-
-def _dimension(softmax: Any, rank: int) -> int:
+def dimension(softmax: Any, rank: int) -> int:
     """Return over which dimension of so many a softmax is taken."""
     # One that was counted from the end is held without its sign.
     return int((softmax._saved_dim + rank) % 2**64 % rank)
@@ -465,7 +301,7 @@ def accumulations(loss: torch.Tensor) -> Iterator[Accumulation]:
     Args:
         loss: Of which no gradients were computed yet.
     """
-    for node in _forward_order(loss.grad_fn) if loss.grad_fn is not None else ():
+    for node in forward_order(loss.grad_fn) if loss.grad_fn is not None else ():
         name = operation(node)
         shape = output_shape(node) if name == "logcumsumexp" else ()
         before = _input_of(node) if name in ("logcumsumexp", "cumsum") else None
@@ -544,7 +380,7 @@ _PIECEWISE = {
 def piecewise_derivatives(outputs: Iterable[object]) -> list[str]:
     """Return the piecewise linear activations whose derivatives are part of some tensors."""
     roots = [one.grad_fn for one in outputs if isinstance(one, torch.Tensor)]
-    found = {operation(node) for root in roots if root is not None for node in _forward_order(root)}
+    found = {operation(node) for root in roots if root is not None for node in forward_order(root)}
     return sorted(_PIECEWISE[name] for name in found & _PIECEWISE.keys())
 
 
@@ -640,7 +476,7 @@ def _singular_paths(
     root: Any, names: Mapping[int, str]
 ) -> Iterator[tuple[str, str, tuple[int, ...]]]:
     """Yield name, operation and way from the root of the last operations, in forward order."""
-    consumers = _forward_order(root)
+    consumers = forward_order(root)
     found = [node for node in consumers if operation(node) in _SINGULAR]
     for node in found[-_MOST_SINGULAR:]:
         path, at = [], node
@@ -763,7 +599,7 @@ def _module_of(node: Any, names: Mapping[int, str]) -> str:
     return ""
 
 
-def _forward_order(root: Any) -> dict[Any, Any]:
+def forward_order(root: Any) -> dict[Any, Any]:
     """Return the nodes of a graph, each after those that it takes values from.
 
     With each, a node that uses what it makes; ``None`` for the root.

@@ -39,15 +39,12 @@ from ..autograd import (
     Edge,
     Product,
     accumulations,
-    contrasts,
-    cosine_logits,
-    is_unpaired,
-    is_with_itself,
     norms_over_first,
     products,
     softmaxes_over_first,
     takes_last_only,
 )
+from ..contrasts import contrasts, cosine_logits, is_unpaired, is_with_itself
 from ..internals import BatchNorm, isolated_compute
 from ..models import Names, uncompiled, unwrap
 from ..observe import Observer

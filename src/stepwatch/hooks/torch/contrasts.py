@@ -1,0 +1,183 @@
+"""Cross-entropies of products of vectors in the graph of a loss, as contrastive losses are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+
+from .autograd import (
+    MOST_COSINES,
+    PRODUCTS,
+    UNIT,
+    Edge,
+    dimension,
+    forward_order,
+    operation,
+    saved_as_is,
+)
+
+
+class CosineLogits(NamedTuple):
+    """Logits that are cosines of two vectors each, times a number.
+
+    Args:
+        scale: That number: no logit is farther from 0.
+        num_classes: How many stand in a row.
+    """
+
+    scale: float
+    num_classes: int
+
+
+def cosine_logits(loss: torch.Tensor) -> Iterator[CosineLogits]:
+    """Yield the logits of cross-entropies that are products of vectors of length 1.
+
+    Between the product and the softmax stand only numbers that are not trained.
+    """
+    for node in () if loss.grad_fn is None else forward_order(loss.grad_fn):
+        if operation(node) != "log_softmax":
+            continue
+        producers = [one for one, _ in node.next_functions if one is not None]
+        while len(producers) == 1 and operation(producers[0]) in ("mul", "div"):
+            producers = [one for one, _ in producers[0].next_functions if one is not None]
+        if len(producers) != 1 or operation(producers[0]) != "mm":
+            continue
+        saved = [saved_as_is(producers[0], name) for name in ("self", "mat2")]
+        saved.append(saved_as_is(node, "result"))
+        first, second, shares = (None if one is None else one.detach() for one in saved)
+        if first is None or second is None or shares is None:
+            continue
+        shape = first.shape[0], second.shape[1]
+        is_small = max(shares.numel(), first.numel(), second.numel()) <= MOST_COSINES
+        if shares.shape != shape or not is_small or dimension(node, 2) != 1:
+            continue
+        norms = torch.cat([first.float().norm(dim=1), second.float().norm(dim=0)])
+        if bool(((norms - 1).abs() > UNIT).any()):
+            continue
+        # Both are known up to a number in each row.
+        cosines, logits = first.float() @ second.float(), shares.float()
+        sizes = [float((one - one.mean(1, keepdim=True)).norm()) for one in (logits, cosines)]
+        if sizes[1] > 0:
+            yield CosineLogits(sizes[0] / sizes[1], shape[1])
+
+
+# What stands between products of vectors and a softmax of them: masks and a temperature.
+_OF_LOGITS = frozenset({
+    *("mul", "div", "add", "sub", "copy_slices", "index_put", "masked_fill", "where", "index"),
+    *("masked_select", "view", "reshape_alias", "unsafe_view", "clone", "to_copy"),
+})  # fmt: skip
+# What takes some rows of a tensor, and at most so many operations that are followed from a product.
+_TAKES_ROWS = frozenset({"split", "split_with_sizes", "slice", "select", "unbind", "index"})
+_MOST_FOLLOWED = 16
+
+
+class Contrast(NamedTuple):
+    """A cross-entropy of products of the vectors of a batch.
+
+    Args:
+        softmax: The node of its softmax,
+        loss: and that of what is made of it.
+        product: That of the products.
+        first, second: Its factors, shape ``[n, width]`` and ``[width, n]``.
+        is_of_one: Whether they are the same tensor, as in ``z @ z.t()``.
+    """
+
+    softmax: Any
+    loss: Any
+    product: Any
+    first: torch.Tensor
+    second: torch.Tensor
+    is_of_one: bool
+
+
+def contrasts(loss: torch.Tensor) -> Iterator[Contrast]:
+    """Yield the contrasts that a loss is made of, but those of vectors that are all the same."""
+    found = {} if loss.grad_fn is None else forward_order(loss.grad_fn)
+    for node, consumer in found.items():
+        product = _only_input(node) if operation(node) == "log_softmax" else None
+        while product is not None and operation(product) in _OF_LOGITS:
+            product = _only_input(product)
+        if product is None or operation(product) != "mm":
+            continue
+        saved = [saved_as_is(product, name) for name in ("self", "mat2")]
+        first, second = (None if one is None else one.detach() for one in saved)
+        if first is None or second is None or first.shape != second.shape[::-1]:
+            continue
+        if None in [one for one, _ in product.next_functions] or first.numel() > MOST_COSINES:
+            continue
+        if len(first) < 4 or bool((first == first[:1]).all()):
+            continue  # as after a collapse
+        is_of_one = _are_of_one(*product.next_functions)
+        yield Contrast(node, consumer, product, first, second, is_of_one)
+
+
+def is_with_itself(contrast: Contrast) -> bool | None:
+    """Return whether both vectors of each pair are the same, bit for bit; ``None`` for no pairs.
+
+    Pairs are of those of one view with those of another, or of all that were put together of both,
+    one half after the other or in turn.
+    """
+    first = contrast.first
+    if not contrast.is_of_one:
+        return torch.equal(first, contrast.second.t())
+    if len(first) % 2:
+        return None
+    return any(torch.equal(*halves) for halves in (first.chunk(2), (first[::2], first[1::2])))
+
+
+def is_unpaired(contrast: Contrast) -> bool | None:
+    """Return whether no positive is the other view of its sample; ``None`` where it is not known.
+
+    It is where all vectors are put together of those of two views, by ``torch.cat`` or in turn by
+    ``torch.stack``, and targets say for each vector which one its positive is.
+    """
+    targets = (
+        saved_as_is(contrast.loss, "target") if operation(contrast.loss) == "nll_loss" else None
+    )
+    num = len(contrast.first)
+    if targets is None or not contrast.is_of_one or targets.shape != (num,) or num % 2:
+        return None
+    node, _ = contrast.product.next_functions[0]
+    for _ in range(_MOST_FOLLOWED):
+        if node is None or operation(node) in ("cat", "stack", *PRODUCTS):
+            break
+        node = next((one for one, _ in node.next_functions if one is not None), None)
+    if node is None or operation(node) not in ("cat", "stack") or len(node.next_functions) != 2:
+        return None
+    rows = torch.arange(num, device=targets.device)
+    if operation(node) == "cat" and node._saved_dim == 0:
+        others = (rows + num // 2) % num
+    elif operation(node) == "stack" and node._saved_dim == 1:
+        others = rows ^ 1
+    else:
+        return None
+    targets = targets.detach().clamp(0, num - 1)
+    are_pairs = bool((targets[targets] == rows).all() and (targets != rows).all())
+    return are_pairs and not bool((targets == others).any())
+
+
+def _only_input(node: Any) -> Any:
+    """Return the node of the one input of an operation; ``None`` if several have a gradient."""
+    producers = [one for one, _ in node.next_functions if one is not None]
+    return producers[0] if len(producers) == 1 else None
+
+
+def _are_of_one(*edges: Edge) -> bool:
+    """Return whether two factors of a product are the same tensor, as in ``z @ z.t()``."""
+    ways: list[list[Edge]] = []
+    for edge in edges:
+        way = [edge]
+        while operation(way[-1][0]) not in PRODUCTS and len(way) < _MOST_FOLLOWED:
+            made = [one for one in way[-1][0].next_functions if one[0] is not None]
+            if not made:
+                break
+            way.append(made[0])
+        ways.append(way)
+    known = set(ways[1])
+    own = next((place for place, edge in enumerate(ways[0]) if edge in known), None)
+    if own is None:
+        return False
+    before = [*ways[0][:own], *ways[1][: ways[1].index(ways[0][own])]]
+    return not any(operation(one) in _TAKES_ROWS for one, _ in before)
