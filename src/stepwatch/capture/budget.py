@@ -163,7 +163,7 @@ class Budget:
             return False
         if mode is Mode.TRAIN and (
             mode_step < self._full_until
-            or any(mode_step in steps for steps in self._later.values())
+            or (self._later and any(mode_step in steps for steps in self._later.values()))
         ):
             return False
         if mode is Mode.EVAL and mode_step < self._full_eval_until:

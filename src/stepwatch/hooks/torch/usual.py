@@ -213,7 +213,7 @@ class UsualSteps:
             and value.shape == info.shape
             and dtype_name(value.dtype) == info.dtype
             and info.name not in self._losses
-            and not any(info.name in part.losses for part in self._parts)
+            and (not self._parts or all(info.name not in part.losses for part in self._parts))
             and self._has_usual_level(info)
         )
 
@@ -256,7 +256,7 @@ class UsualSteps:
         known = self._optimizers.get(id(optimizer))
         if known is None or known() is not optimizer:
             return False
-        return not any(part.optimizer is known for part in self._parts)
+        return not self._parts or all(part.optimizer is not known for part in self._parts)
 
     def _complete(self, optimizer: torch.optim.Optimizer) -> bool:
         """Note what is to be stored of a part whose gradients are there; return whether it is."""
