@@ -122,6 +122,26 @@ def test_that_most_of_a_model_is_frozen_is_a_reason(size, why):
     assert [why] == [one.evidence["why"] for one in found]
 
 
+def test_weights_of_two_models_that_step_in_turn_are_no_jump():
+    """What is saved of a step are the weights of those that step in it."""
+    watch = Watch(["loss_not_decreasing:num_steps=30,smooth=5"])
+    found = []
+    for at in range(60):
+        weights = {"critic": np.full((4, 4), 0.1)}
+        weights |= {"generator": np.full((64, 64), 0.1)} if at % 3 == 2 else {}
+        tensors = [
+            (info(name, "weights", one, trainable=True), one) for name, one in weights.items()
+        ]
+        tensors += [(info(f"gradient/{name}", "gradients", [1.0]), [1.0]) for name in weights]
+        tensors += [
+            (info("update_ratio/critic", "updates", [0.01]), [0.01]),
+            (info("loss/mse_loss", "losses", 1.0), 1.0),
+        ]
+        found += watch.evaluate(StepView([record(tensors, step=at)]))
+
+    assert ["data"] == [one.evidence["why"] for one in found]
+
+
 def test_a_reason_that_is_clipping_says_from_which_norm_to_which():
     """With what to clip to instead."""
     finding = reported(update=1e-4, optimizer=CUT)

@@ -214,6 +214,20 @@ class TestLossNotDecreasing:
         assert found == steps_at(run("loss_not_decreasing:plain_only=true", steps))
         assert [10] == steps_at(run("loss_not_decreasing", steps))
 
+    def test_they_are_where_one_of_them_steps_more_often(self):
+        """As a critic, three times for each step of its generator: most steps are its own."""
+        steps = [
+            step_of(
+                {
+                    "losses": {"generator" if n % 3 == 2 else "critic": [1.0]},
+                    "loop": {"loop/optimizer_steps": [float(n + n // 3)]},
+                },
+                n,
+            )
+            for n in range(60)
+        ]
+        assert [] == run("loss_not_decreasing:plain_only=true", steps)
+
     def test_losses_of_models_that_a_script_updates_in_turn_are_left_out(self):
         """As of a generator and a discriminator whose updates no optimizer of torch takes."""
         kinds = {"losses": {"L": [1.0]}, "loop": {"loop/takes_turns": [1.0]}}

@@ -96,8 +96,8 @@ class WeightHistory:
 
     def add(self, step: StepView) -> None:
         """Add a TRAIN step, of whatever detail."""
-        for trained, _ in self._trained.groups(step):
-            self._of[trained.record.worker].add(step, trained)
+        for trained, names in self._trained.groups(step):
+            self._of[trained.record.worker].add(step, trained, names)
 
     def reason(self, worker: str) -> Reason | None:
         """Return that the weights were too large, from the first step on or after another."""
@@ -121,9 +121,17 @@ class _Weights:
         self._jump: tuple[float, float, float, int] | None = None  # the norms, rate and step
         self._large: tuple[str, float, float] | None = None  # a matrix, its size, a usual one
         self._step, self._shrink = -1, 0.0  # the last one, and by which part it made them smaller
+        self._names: tuple[str, ...] = ()
 
-    def add(self, step: StepView, trained: TensorGroup) -> None:
-        """Add the trained weights of one worker, of a step in which they were saved."""
+    def add(self, step: StepView, trained: TensorGroup, names: tuple[str, ...]) -> None:
+        """Add the trained weights of one worker, of a step in which they were saved.
+
+        Of those first, where the optimizers of several models step in turn: the norm of all is not
+        that of some.
+        """
+        self._names = self._names or names
+        if names != self._names:
+            return
         record = trained.record
         before, self._norm = self._norm, global_norm(record.statistics[trained.rows])
         last, self._step = self._step, step.train_step

@@ -36,6 +36,7 @@ class Objectives:
         self._sums: dict[str, float] = {}  # of the magnitudes of each loss in TRAIN
         self._apart: set[str] = set()  # losses that are not judged
         self._is_forest = False  # the boosted model at hand
+        self._has_turns = False  # models are updated in turn
         #: Why losses were left out, or "".
         self.why = ""
 
@@ -59,7 +60,9 @@ class Objectives:
         if apart and not self.why:
             self.why = f"{min(apart)} was negative, so it need not fall"
         if step.mode is Mode.TRAIN:
-            if self._is_opposed(step, len(losses)):
+            # Some steps may be those of one of them alone.
+            self._has_turns |= self._is_opposed(step, len(losses))
+            if self._has_turns:
                 self.why = "several models are updated in turn, perhaps against each other"
                 apart.update(losses)
             for name, loss in losses.items():
