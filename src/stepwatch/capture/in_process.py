@@ -15,7 +15,7 @@ from threading import Event
 from ..formats import RunTarget
 from ..formats.interface import RunWriter
 from ..formats.manifest import End, end_key
-from ..model.record import ScalarRow, ScalarSteps, StepRecord
+from ..model.record import ScalarRow, StepRecord
 from ..runtime.background import Background
 from .mirror import Mirror, NoMirror, ShutdownWait
 from .output import Output
@@ -51,7 +51,7 @@ class InProcess:
         self._store, self._worker = target.store, target.worker
         self._pipeline = Pipeline(listeners, writers)
         self._mirror = mirror
-        self._soon: deque[ScalarRow] = deque()
+        self._soon: deque[ScalarRow | StepRecord] = deque()
         # The steps that were submitted and are not taken yet: none after them may be taken first.
         self._submitted: deque[int] = deque()
         #: Processor time that the thread took, seconds.
@@ -77,10 +77,10 @@ class InProcess:
             self._first_kept.wait(FIRST_STEP_PATIENCE_S)
             self._first_kept = None
 
-    def take_soon(self, row: ScalarRow) -> None:
-        """Hand over a step without waking the thread: it takes them a few times a second."""
+    def take_soon(self, step: ScalarRow | StepRecord) -> None:
+        """Hand over a small step without waking the thread: it takes them a few times a second."""
         if len(self._soon) < MOST_SOON:
-            self._soon.append(row)
+            self._soon.append(step)
 
     def flush(self, timeout: float) -> bool:
         """Wait until every step that was taken is evaluated and handed to the writers."""
@@ -135,15 +135,14 @@ class InProcess:
 
     def _take_waiting(self) -> None:
         """Take the steps that came before the first one that was submitted."""
-        rows: list[ScalarRow] = []
+        waiting: list[ScalarRow | StepRecord] = []
         while self._soon:
             # First: a step that comes before it was submitted before it came.
             step = self._soon[0].step
             if self._submitted and self._submitted[0] < step:
                 break
-            rows.append(self._soon.popleft())
-        for steps in ScalarSteps.of(self._worker, rows):
-            self._pipeline.take_scalars(steps)
+            waiting.append(self._soon.popleft())
+        self._pipeline.take_small(self._worker, waiting)
 
     def _with_losses(self, note: End) -> End:
         report = self.background.report()

@@ -240,8 +240,11 @@ class CompanionLink:
         if self._prompt_s > 0:
             self._wait_for_judgement(record)
 
-    def take_soon(self, row: ScalarRow) -> None:
-        """Take a step with a few finite numbers; they are sent a few times a second."""
+    def take_soon(self, row: ScalarRow | StepRecord) -> None:
+        """Take a small step; those of a few finite numbers are sent a few times a second."""
+        if isinstance(row, StepRecord):
+            self.take(row)
+            return
         if os.getpid() != self._pid or len(self._soon) >= MOST_SOON:
             return
         self._soon.append(row)

@@ -360,6 +360,16 @@ class OpenStep:
         are_numbers = all(row[COUNT] == 1 and not any(row[NAN : NEGINF + 1]) for row in rows)
         return tuple([row[SUM] for row in rows]) if are_numbers else None
 
+    def is_small(self, statistics: npt.NDArray[np.float64]) -> bool:
+        """Return whether statistics are all there is of a step that is closed, and all is finite.
+
+        Args:
+            statistics: What ``close`` returned.
+        """
+        if self.raw or self.digests or self.exponents or self.times_ns:
+            return False
+        return not statistics[:, NAN : NEGINF + 1].any()
+
     def close(self, last: Layout | None) -> tuple[Layout, npt.NDArray[np.float64]]:
         """Return layout and statistics, shape ``[tensors, NUM_FIELDS]``.
 

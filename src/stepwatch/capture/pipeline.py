@@ -7,19 +7,19 @@ raise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain
-from typing import Protocol
+from itertools import chain, groupby
+from typing import Protocol, cast
 
 from ..errors import StoreAway
 from ..formats.blackbox import scalar_records
 from ..formats.interface import RunWriter
 from ..formats.manifest import End
 from ..formats.outage import store_the_last
-from ..model.record import ScalarSteps, StepRecord
+from ..model.record import ScalarRow, ScalarSteps, StepRecord
 from ..store import Store
 from .black_box import BlackBox
 from .lifecycle import DroppedSteps
@@ -90,6 +90,17 @@ class Pipeline:
     def take(self, record: StepRecord) -> None:
         """Take a step, later than the ones before."""
         _call_each(iter(self._takers), record)
+
+    def take_small(self, worker: str, waiting: Iterable[ScalarRow | StepRecord]) -> None:
+        """Take steps later than the ones before, in their order; some are a few numbers only."""
+        calls: list[Callable[[], object]] = []
+        for are_rows, group in groupby(waiting, key=lambda one: isinstance(one, ScalarRow)):
+            if are_rows:
+                rows = cast("Iterable[ScalarRow]", group)
+                calls += [partial(self.take_scalars, one) for one in ScalarSteps.of(worker, rows)]
+            else:
+                calls += [partial(self.take, one) for one in cast("Iterable[StepRecord]", group)]
+        _call_each(iter(calls))
 
     def take_scalars(self, steps: ScalarSteps) -> None:
         """Take steps of which there are a few finite numbers only, later than the ones before."""

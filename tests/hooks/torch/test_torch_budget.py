@@ -465,6 +465,27 @@ class TestUsualSteps:
 
         assert [*range(23)] == steps
 
+    def test_steps_whose_losses_have_one_name_are_in_their_order_among_others(self, every_fifth):
+        """As those of two critics, computed in one line."""
+
+        class Notes:
+            def start(self, *_): ...
+            def finish(self): ...
+            def on_step(self, record):
+                steps.append(record.step)
+
+        def twice(x, y):
+            calls.append(1)
+            times = 2 if len(calls) % 3 == 0 else 1
+            return sum(nn.functional.mse_loss(x, y) for _ in range(times)) / times
+
+        steps, calls = [], []
+        with every_fifth(listeners=[Notes()]) as seen:
+            losses = fit(mlp(), steps=23, loss=twice)
+
+        assert [*range(23)] == steps
+        assert losses == pytest.approx(seen.series("loss/mse_loss"))
+
     def test_a_step_that_computes_another_loss_as_well_has_both(self, every_fifth):
         def two(x, y):
             calls.append(1)
