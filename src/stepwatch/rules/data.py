@@ -225,6 +225,9 @@ def dependence(counts: Floats) -> float:
     return float(above_chance / (min(steps, classes) - 1))
 
 
+#: How many samples are evaluated by what is no step of its own, as functions of JAX, if that are
+#: more than the batch has.
+EVALUATED = "evaluation/samples"
 #: So many steps that follow each other are looked at: steps apart may be those of an epoch each.
 IN_A_ROW = 10
 
@@ -251,7 +254,7 @@ class RepeatedData(Rule):
     """
 
     name = "repeated_data"
-    needs = ("batches", "classes", "samples", "labels")
+    needs = ("batches", "classes", "samples", "labels", "evaluations")
     needed_steps = "looks"
     per_model = True
     sign = "data"
@@ -291,6 +294,10 @@ class RepeatedData(Rule):
 
     def check(self, step: StepView) -> Findings:
         yield from self._evaluate_samples(step)
+        for tensor in step.tensors("evaluations"):
+            if tensor.name == EVALUATED:
+                known = self._num_evaluated.get(tensor.worker, 0)
+                self._num_evaluated[tensor.worker] = max(known, int(tensor.scalar))
         self._num_trained = step.train_step
         if step.mode is Mode.EVAL:
             for worker in step.workers:

@@ -235,6 +235,136 @@ def test_rows_that_are_drawn_by_one_key_between_the_steps_are_found(way, typed, 
     assert expected == [one.condition for one in live.findings]
 
 
+@pytest.mark.parametrize(
+    ("way", "found"),
+    [
+        ("same", ["same_key draw"]),
+        ("split", []),
+        ("counted", []),
+        ("each trial", []),
+        ("evaluated", []),
+        ("shown", []),
+    ],
+)
+def test_a_jitted_function_that_draws_each_batch_by_one_key_is_found(way, found, tmp_path):
+    """Not what it draws for an evaluation, and no weights that each trial begins with."""
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(200, 4)).astype("float32"))
+    live = LiveWatch(["setup"])
+    with JaxHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+
+        @jax.jit
+        def draw(key, number):
+            key = jax.random.fold_in(key, number) if way == "counted" else key
+            return x[jax.random.choice(key, 200, (16,))], jnp.zeros(4)
+
+        @jax.jit
+        def train_step(w, chosen):
+            loss, gradients = jax.value_and_grad(lambda w: ((chosen @ w - 1) ** 2).mean())(w)
+            return w - 0.1 * gradients, loss
+
+        @jax.jit
+        def evaluate(w, chosen):
+            return ((chosen @ w - 1) ** 2).mean()
+
+        w, key = jnp.zeros(4), jax.random.PRNGKey(0)
+        for number in range(40):
+            if way == "split":
+                key, given = jax.random.split(key)
+                w, _ = train_step(w, draw(given, number)[0])
+            elif way == "each trial":
+                chosen, first = draw(key, number)
+                train_step(first, chosen)
+            elif way in ("evaluated", "shown"):
+                w, _ = train_step(w, x[number : number + 16])
+                chosen, _ = draw(key, number)
+                if way == "evaluated":
+                    evaluate(w, chosen)
+            else:
+                w, _ = train_step(w, draw(key, number)[0])
+
+    assert found == [one.condition for one in live.findings]
+
+
+class Regressor(nnx.Module):
+    def __init__(self, rngs):
+        self.last = nnx.Linear(4, 3, rngs=rngs)
+
+    def __call__(self, x):
+        return self.last(x)
+
+
+@pytest.mark.parametrize("kind", ["plain", "a dict", "nnx"])
+@pytest.mark.parametrize(
+    ("way", "found"),
+    [
+        ("same", ["same_batch"]),
+        ("all the data", []),
+        ("another", []),
+        ("fewer are evaluated", []),
+        ("predicts a grid", []),
+    ],
+)
+def test_a_batch_that_is_drawn_the_same_each_time_is_found(way, found, kind, tmp_path):
+    """Where more samples are evaluated; the same object at each step may be all the data."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 4)).astype("float32")
+    y = x[:, :3].argmax(1)
+    live = LiveWatch(["repeated_data"])
+    with JaxHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+        if kind == "nnx":
+            model = Regressor(nnx.Rngs(0))
+            optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+
+            @nnx.jit
+            def update(model, optimizer, x, y):
+                optimizer.update(model, nnx.grad(loss_of)(model, x, y))
+
+            @nnx.jit
+            def evaluate(model, x, y):
+                return (model(x).argmax(-1) == y).mean()
+
+            @nnx.jit
+            def predict(model, x):
+                return model(x)
+
+            weights = (model, optimizer)
+        else:
+            weights = (jnp.zeros((4, 3)),)
+
+            def loss(w, x, y):
+                return optax.softmax_cross_entropy_with_integer_labels(x @ w, y).mean()
+
+            @jax.jit
+            def update(w, *batch):
+                x, y = (batch[0]["x"], batch[0]["y"]) if kind == "a dict" else batch
+                return w - 0.1 * jax.grad(loss)(w, x, y)
+
+            @jax.jit
+            def evaluate(w, x, y):
+                return ((x @ w).argmax(-1) == y).mean()
+
+            @jax.jit
+            def predict(w, x):
+                return x @ w
+
+        all_of_it = jnp.asarray(x[:16]), jnp.asarray(y[:16])
+        for number in range(60):
+            rows = np.random.default_rng(number if way == "another" else 0).choice(100, 16)
+            batch = all_of_it if way == "all the data" else (x[rows], y[rows])
+            given = ({"x": batch[0], "y": batch[1]},) if kind == "a dict" else batch
+            returned = update(*weights, *given)
+            if kind != "nnx":
+                weights = (returned,)
+            if number % 10 == 9:
+                if way == "predicts a grid":
+                    predict(weights[0], x[100:])
+                else:
+                    last = 110 if way == "fewer are evaluated" else 200
+                    evaluate(weights[0], x[100:last], y[100:last])
+
+    assert found == [one.condition for one in live.findings]
+
+
 @pytest.mark.parametrize("passes_on", [True, False])
 def test_a_state_of_an_optimizer_that_is_not_passed_on_is_found(passes_on, tmp_path):
     """Its count stays, and its moments begin anew at each step."""

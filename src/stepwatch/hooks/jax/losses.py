@@ -107,11 +107,11 @@ def model_batches(given: Sequence[Any], number: int) -> dict[str, Any]:
     """
     name = f"batch_{number}" if number else "batch"
     found = [array for one in given for array in leaves(one, "").values()]
-    found = [array for array in found if array.ndim and array.size and not _is_key(array)]
+    found = [array for array in found if array.ndim and array.size and not is_key(array)]
     return {name if len(found) == 1 else f"{name}/{at}": one for at, one in enumerate(found)}
 
 
-def _is_key(array: Any) -> bool:
+def is_key(array: Any) -> bool:
     """Return whether an array may be keys of ``jax.random``."""
     return bool(array.dtype == "uint32" and array.shape[-1:] == (2,))
 
@@ -146,7 +146,7 @@ def batches(
         for path, array in found.items()
         if array.ndim > 1
         and array.size
-        and not _is_key(array)
+        and not is_key(array)
         and samples in (None, array.shape[:1])
         and not any(array is label for label in labels)
         and not _TARGET.search(path)

@@ -73,7 +73,7 @@ class RepeatedArguments:
         if self._num_draws[name] >= _MOST_DRAWS:
             return 0
         key, *others = (*args, *kwargs.values())
-        content = _key(key)
+        content = key_content(key)
         if content is None:
             return 0
         self._num_draws[name] += 1
@@ -114,7 +114,7 @@ class RepeatedArguments:
         self.looked_at(function)
         given = {str(place): value for place, value in enumerate(args)} | dict(kwargs)
         for place, value in given.items():
-            for kind, content in ((KEY, _key(value)), (STATE, _counts(value))):
+            for kind, content in ((KEY, key_content(value)), (STATE, _counts(value))):
                 if content is None:
                     continue
                 last, count = self._last.get((function, place, kind), (b"", 0))
@@ -123,12 +123,12 @@ class RepeatedArguments:
                 if count < LEAST_CALLS:
                     continue
                 if kind == KEY and (function, place) not in self._varied:
-                    self._varied[function, place] = _is_varied(value, args, kwargs, graph())
+                    self._varied[function, place] = is_varied(value, args, kwargs, graph())
                 if kind != KEY or not self._varied[function, place]:
                     yield kind, count
 
 
-def _is_varied(key: Any, args: Sequence[Any], kwargs: Mapping[str, Any], graph: Any | None) -> bool:
+def is_varied(key: Any, args: Sequence[Any], kwargs: Mapping[str, Any], graph: Any | None) -> bool:
     """Return whether a function draws by a key and something else, as far as its graph is known."""
     leaves = jax.tree.leaves((tuple(args), dict(kwargs)))
     if graph is None or len(leaves) != len(graph.invars):
@@ -136,7 +136,7 @@ def _is_varied(key: Any, args: Sequence[Any], kwargs: Mapping[str, Any], graph: 
     return draws_by_more(graph, next(at for at, leaf in enumerate(leaves) if leaf is key))
 
 
-def _key(value: Any) -> bytes | None:
+def key_content(value: Any) -> bytes | None:
     """Return what is in a random key, typed or not; ``None`` for anything else."""
     if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer) or value.ndim > 1:
         return None

@@ -38,6 +38,7 @@ from ..losses import LossCall, mean_loss
 from ..observations import DEPENDENCE
 from ..terminals import has_ends, unread_ends
 from .constant_draws import draws_same_for_batch
+from .given_batches import GivenBatches
 from .graphs import compared_in_graph
 from .layers import LayerRun, Layers, in_evaluation
 from .losses import batches, model_batches
@@ -285,6 +286,7 @@ class Tracker:
         self._functions: dict[str, str] = {}
         #: What functions that train are given.
         self.arguments = RepeatedArguments()
+        self._given = GivenBatches()
         self._remade = RemadeStates()
         # Whether functions that train draw the same for each batch, by their names.
         self._draws_same: dict[str, bool] = {}
@@ -335,11 +337,11 @@ class Tracker:
         if stats.trains:
             self.arguments.trained()
             if self.arguments.looks_at(function):
-                self._add_arguments(function, carrier, args, kwargs)
+                self._add_arguments(function, carrier, args, kwargs, output)
                 self._add_constant_draws(function, carrier, args, kwargs, output)
                 self._add_unread_ends(carrier, args, kwargs)
         elif self.arguments.looks_at(function):
-            self._add_evaluated(function, carrier, args, kwargs)
+            self._add_evaluated(function, carrier, args, kwargs, output)
         if compared is not None:
             self._steps.add_compared(*compared)
         return output
@@ -347,12 +349,15 @@ class Tracker:
     @timed
     @guarded
     def _add_arguments(
-        self, function: str, carrier: InstrumentedFunction, args: Any, kwargs: Any
+        self, function: str, carrier: InstrumentedFunction, args: Any, kwargs: Any, output: Any
     ) -> None:
         """Note whether a function that trains is given the same key, or state, again and again."""
         graph = partial(self._graph, carrier, args, kwargs)
         for kind, count in self.arguments.add(function, args, kwargs, graph):
             self._note_same(kind, function, count)
+        for name, count in self._given.trained(args, kwargs, output):
+            if count >= LEAST_CALLS:
+                self._note_same(KEY, name, count)
 
     @timed
     @guarded
@@ -407,10 +412,16 @@ class Tracker:
     @timed
     @guarded
     def _add_evaluated(
-        self, function: str, carrier: InstrumentedFunction, args: Any, kwargs: Any
+        self, function: str, carrier: InstrumentedFunction, args: Any, kwargs: Any, output: Any
     ) -> None:
-        """Note whether a function that trains nothing is given statistics of a new layer."""
+        """Note whether what trains nothing is given statistics of a new layer, or more samples."""
         self.arguments.looked_at(function)
+        self._given.drawn(
+            function, args, kwargs, output, partial(self._graph, carrier, args, kwargs)
+        )
+        evaluated = self._given.evaluated(args, kwargs)
+        if evaluated:
+            self._steps.add_number("evaluation/samples", "evaluations", float(evaluated))
         trace = getattr(carrier.with_stats(self._plan), "trace", None)
         number = num_unfilled(args, kwargs, trace)
         if number:
