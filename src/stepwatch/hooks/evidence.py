@@ -18,13 +18,15 @@ from ..capture.plan import NOTHING
 from ..model.record import TensorInfo
 from ..model.steps import Mode
 from ..numerics.digest import digest, row_digests
-from ..numerics.measures import Floats
+from ..numerics.measures import Floats, scalar_value
 from ..numerics.statistics import SUM_SQ, summarize
 from .losses import (
     CROSS_ENTROPY,
+    OF_PROBABILITIES,
     Array,
     LossCall,
     confusion,
+    counts_padding,
     log_partition,
     relative_spread,
 )
@@ -175,6 +177,31 @@ class Evidence:
             found = np.nan_to_num(found, nan=-1.0)
             if (found >= 0).any():
                 self.add(step, f"dependence/{name}", "dependence", found)
+
+    def padding(
+        self,
+        step: OpenStep,
+        calls: Mapping[str, LossCall],
+        batches: Sequence[str],
+        value_of: Lookup,
+    ) -> None:
+        """Add which losses count targets of padding, and hardly any others."""
+        if step.mode is not Mode.TRAIN or not step.wants("setup"):
+            return
+        for name, call in calls.items():
+            row = step.rows.get(f"loss/{name}")
+            if row is None or call.function not in (CROSS_ENTROPY, OF_PROBABILITIES):
+                continue
+            prediction, label = value_of(f"prediction/{name}"), value_of(f"label/{name}")
+            if prediction is None or label is None:
+                continue
+            loss = scalar_value(step.statistics_of(row))
+            all_tokens = [value_of(one) for one in batches if not NO_DATA.search(one)]
+            if any(
+                one is not None and counts_padding(call, one, prediction, label, loss)
+                for one in all_tokens
+            ):
+                self.numbers(step, "setup", {f"setup/pads_targets/{name}": 1.0})
 
 
 def sample_digests(batch: Array) -> Array:

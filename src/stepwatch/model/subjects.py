@@ -28,6 +28,7 @@ _OF_SETUP = {
     "other_range": "layer",
     "over_samples": "layer",
     "padding_only": "layer",
+    "pads_targets": "loss",
     "repeated": "layer",
     "same_key": "function",
     "same_noise": "layer",

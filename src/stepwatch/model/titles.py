@@ -205,6 +205,7 @@ TITLES: Mapping[str, str] = {
     "setup:other_range": "ids are drawn from the range of another embedding",
     "setup:over_samples": "normalized over the samples of a batch",
     "setup:padding_only": "attention mask is inverted",
+    "setup:pads_targets": "padding counts in loss and metrics",
     "setup:pads_tokens": "the id of padding is that of a token",
     "setup:posterior": "the code says nothing of a sample",
     "setup:part_of_data": "trainer takes a few batches for all data",

@@ -114,6 +114,13 @@ _LAYERS = {
         "begin the ids of tokens at 1, and give the embedding one row more; 0 (padding_idx, or 0"
         " with mask_zero=True) is for padding alone",
     ),
+    "pads_targets": (
+        "half or more of the targets that it counts are those of padding, one class that nothing"
+        " else has: loss and metrics become good by what is easily told and says nothing of the"
+        " others",
+        "leave padding out of both: in Keras by mask_zero=True or a sample_weight that is 0 there,"
+        " with weighted_metrics; in PyTorch by ignore_index",
+    ),
     "one_unit": (
         "a softmax over one unit is 1 whatever it is given, and nothing is learnt by it",
         "take activation='sigmoid' for one unit, or one unit for each class; for weights of"
@@ -225,7 +232,8 @@ class Setup(Rule):
     there is only one of it. ``linear``: no activation stands between two layers. ``over_samples``:
     a softmax, or a norm, is taken over the batch. ``padding_only``: attention is given a mask that
     leaves padding and hides all else. ``pads_tokens``: the id of padding is that of a token as
-    well. ``one_unit``: a softmax of Keras is taken over one unit. ``torn_edges``, ``torn_pairs``:
+    well. ``pads_targets``: most targets that count are of padding. ``one_unit``: a softmax of Keras
+    is taken over one unit. ``torn_edges``, ``torn_pairs``:
     edges of a graph are a list of pairs that was reshaped and not transposed. ``no_offset``: edges
     of several graphs are put into a batch as if each were alone. ``across``: a recurrent layer
     reads text across the samples. ``sees_next``: a Keras model of next tokens has layers that look
@@ -293,6 +301,7 @@ class Setup(Rule):
         "no_offset*": "data",
         "across*": "data",
         "other_range*": "data",
+        "pads_targets*": "loss_input",
         "turned*": "loss_input",
         "temperature*": "loss_input",
         "same_views*": "data",

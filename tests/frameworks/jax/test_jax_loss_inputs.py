@@ -188,6 +188,23 @@ def test_labels_that_belong_to_other_samples_are_found(tmp_path):
     assert not found_in(trial, "chance_level")
 
 
+@pytest.mark.parametrize(("masks", "found"), [(False, {"pads_targets"}), (True, set())])
+def test_padding_that_counts_in_the_loss_is_found(masks, found, tmp_path):
+    """Tags of short texts, which are padded with 0, as their tags are."""
+    tokens = RNG.integers(1, 8, (4096, 12))
+    tokens[np.arange(12) >= RNG.integers(2, 6, (4096, 1))] = 0
+
+    def tagged(params, x, y):
+        logits = params["w1"][x] @ params["w2"]
+        each = optax.softmax_cross_entropy_with_integer_labels(logits, y)
+        return (each * (x > 0)).sum() / (x > 0).sum() if masks else each.mean()
+
+    y = np.where(tokens > 0, tokens % 2 + 1, 0)
+    _, trial = train(tmp_path / "run", tagged, x=tokens, y=y)
+
+    assert found == found_in(trial, "setup")
+
+
 def test_inputs_that_are_far_too_large_are_found(tmp_path):
     _, trial = train(tmp_path / "wrong", cross_entropy, x=100 * X)
     assert found_in(trial, "input_scale")

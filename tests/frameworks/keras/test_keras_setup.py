@@ -567,6 +567,31 @@ def padded_in(run, *, padding="post", make=None, masked=False, length=40, words=
     return trial.tensor("setup/padded_last/cell").statistics()["sum"][0]
 
 
+def tags_words(run, *, masked=False, weighted=None, ignored=None, least=3, in_front=False):
+    """Tag the words of short texts that are padded; return the losses that count the padding."""
+    keras.utils.set_random_seed(0)
+    rng = np.random.default_rng(0)
+    texts = [rng.integers(1, 20, rng.integers(least, least + 3)) for _ in range(128)]
+    padding = "pre" if in_front else "post"
+    x = keras.utils.pad_sequences(texts, maxlen=12, padding=padding)
+    y = np.where(x > 0, x % 4 + 1, 0)
+    model = keras.Sequential(
+        [
+            keras.Input((12,), dtype="int32"),
+            keras.layers.Embedding(20, 8, mask_zero=masked),
+            keras.layers.Dense(5, None if ignored is not None else "softmax"),
+        ]
+    )
+    loss = keras.losses.SparseCategoricalCrossentropy(
+        from_logits=ignored is not None, ignore_class=ignored
+    )
+    model.compile(keras.optimizers.Adam(0.01), loss, weighted_metrics=["accuracy"])
+    weights = {"all": np.ones(x.shape, "float32"), "words": (x > 0).astype("float32")}
+    with KerasHook(run=run, say=lambda _: None, strict=True):
+        model.fit(x, y, batch_size=32, epochs=4, verbose=0, sample_weight=weights.get(weighted))
+    return [one.condition for one in watch(Trial(run), ["setup"])]
+
+
 def looks_ahead(run, make, *, ahead=1):
     """Fit a model of sequences to the tokens that are so many ahead; return what looks ahead."""
     keras.utils.set_random_seed(0)
@@ -680,6 +705,17 @@ class TestPadding:
 
         names = Trial(tmp_path / "run").tensor_names("^setup/padding_only/")
         assert told == [one.rpartition("/")[2] for one in names]
+
+    @pytest.mark.parametrize("how", [{}, {"weighted": "all"}, {"in_front": True}, {"ignored": -1}])
+    def test_padding_that_counts_in_the_loss_is_found(self, how, tmp_path):
+        """Where nothing masks it, and weights, if there are any, are all one."""
+        assert ["pads_targets"] == tags_words(tmp_path / "run", **how)
+
+    @pytest.mark.parametrize(
+        "how", [{"masked": True}, {"weighted": "words"}, {"ignored": 0}, {"least": 9}]
+    )
+    def test_padding_that_does_not_count_or_is_little_is_let_be(self, how, tmp_path):
+        assert [] == tags_words(tmp_path / "run", **how)
 
     @pytest.mark.parametrize(("first", "told"), [(0, True), (1, False)])
     def test_a_token_with_the_id_of_padding_is_noticed(self, first, told, tmp_path):

@@ -568,6 +568,28 @@ def reads(arrange, optimize=torch.optim.Adam):
         optimizer.step()
 
 
+def tags_words(
+    *, ignored=0, in_front=False, time_first=False, least=3, num_tags=4, first=1, **options
+):
+    """Tag the words of short texts, which are padded with 0, as their tags are."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(20, 8), nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 5))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(30):
+        ids = torch.randint(1, 20, (16, 12))
+        ids[torch.arange(12) >= torch.randint(least, 3 + least, (16, 1)).clamp(max=12)] = 0
+        ids = ids.flip(1) if in_front else ids
+        tags = torch.where(ids > 0, ids % num_tags + first, ignored)
+        if time_first:
+            ids, tags = ids.t().contiguous(), tags.t()
+        loss = F.cross_entropy(model(ids).flatten(0, 1), tags.flatten(), **options)
+        if options.get("reduction") == "none":
+            loss = loss[ids.flatten() > 0].mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def repeats_after():
     """Letters, a separator and the same letters again, all of one length."""
     torch.manual_seed(0)
@@ -954,6 +976,19 @@ CASES = {
         partial(pads, lambda one: one != 0, has_positions=True), "padding_only"
     ),
     "a token with the id of padding": Case(partial(numbers_tokens, 0), "pads_tokens"),
+    "tags of padding that count": Case(tags_words, "pads_targets"),
+    "tags of padding in front": Case(partial(tags_words, in_front=True), "pads_targets"),
+    "tags of padding along the first axis": Case(
+        partial(tags_words, time_first=True), "pads_targets"
+    ),
+    "tags of padding that are ignored": Case(partial(tags_words, ignored=-100)),
+    "tags of padding that are ignored by their number": Case(partial(tags_words, ignore_index=0)),
+    "tags of padding that weigh nothing": Case(
+        partial(tags_words, weight=torch.tensor([0.0, 1, 1, 1, 1]))
+    ),
+    "tags of padding that a mask leaves out": Case(partial(tags_words, reduction="none")),
+    "tags of a little padding": Case(partial(tags_words, least=9)),
+    "tags of padding that words have, too": Case(partial(tags_words, num_tags=5, first=0)),
     "text that is cut across": Case(partial(reads, lambda text: text.view(-1, 16)), "across"),
     "text that is cut into columns": Case(partial(reads, lambda text: text.view(16, -1).t())),
     "text that is cut across, without an optimizer": Case(

@@ -235,6 +235,7 @@ class Steps:
         self._evidence.losses(step, calls, values.get)
         self._evidence.samples(step, given, values.get)
         self._evidence.targets(step, calls, given, None, values.get)
+        self._evidence.padding(step, calls, given, values.get)
 
     def _end(self) -> None:
         self._recorder.end_step(self.last_mode)

@@ -387,6 +387,7 @@ class BatchTracker:
             together = None if batch is None or not batch.ndim else len(batch)
         compared = self._compared_targets(step) if step.wants("dependence") else {}
         evidence.targets(step, facts.calls, facts.batches, together, self._value, compared)
+        evidence.padding(step, facts.calls, facts.batches, self._value)
         if self._mode is Mode.TRAIN and step.wants(SETUP):
             same = {f"setup/same_noise/{name}": 1.0 for name in facts.same_noise}
             evidence.numbers(step, SETUP, same)

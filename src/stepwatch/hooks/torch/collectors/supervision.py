@@ -19,6 +19,7 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
+from ...padding import pads_targets
 from ..device import PackedBits
 from ..events import LossCall
 from ..internals import call_keywords, in_transform, isolated_compute
@@ -58,6 +59,8 @@ _COLLECTION = "supervision"
 _OF_CLASSES = ("cross_entropy", "nll_loss")
 #: Of the tokens at most so many are compared, of the predictions and samples so many are read.
 MOST_TOKENS, MOST_ROWS, MOST_SAMPLES = 1 << 18, 128, 1024
+# Of so many it is looked which are padding.
+_MOST_PADDED = 1 << 13
 # Of each sample, and of each prediction.
 _MOST_ELEMENTS, _FIRST_ELEMENTS, _MOST_PLACES = 64, 16, 16
 MOST_CLASSES = 1000
@@ -158,6 +161,24 @@ class Supervision:
             "shorter": int(any(one.is_shorter for each in aligned for one in each)),
         }
         self._observer.defer(step, found, partial(self._note, step, name, known))
+        counts_all = call.class_weights is None and call.reduction in ("mean", "sum")
+        if counts_all and step.wants("setup"):
+            for one in aligned[0] if aligned else ():
+                self._observe_padding(step, name.partition("/")[2], one)
+
+    def _observe_padding(self, step: OpenStep, loss: str, one: Alignment) -> None:
+        """Observe whether most targets of a loss that counts them all are of padding."""
+        samples, length = max(1, _MOST_PADDED // one.ids.shape[1]), one.target.shape[1]
+        some = [each[:samples, :length] for each in (one.ids, one.target, one.counted)]
+
+        def note(packed: PackedBits) -> None:
+            tokens, target, counted = np.asarray(packed).reshape(3, -1, length)
+            if pads_targets(tokens, target, counted != 0):
+                self._observer.numbers(step, {f"setup/pads_targets/{loss}": 1.0}, "setup")
+
+        with isolated_compute(one.ids.device.type):
+            packed = torch.stack([each.to(torch.int64) for each in some]).reshape(-1)
+        self._observer.defer(step, packed, note)
 
     def after_backward(self) -> None:
         """Gradients were computed: a loss that comes again is of other samples."""

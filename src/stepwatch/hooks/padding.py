@@ -1,0 +1,66 @@
+"""Padding among tokens, by the tokens alone, and whether targets of it count."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+#: Padding is what so many rows end, or begin, in, and stands nowhere else but in this share.
+_MOST_ROWS_PAD, _ELSEWHERE = 0.5, 0.01
+#: So many targets are told apart; of those that count so many are of padding.
+_LEAST_TARGETS, _OF_PADDING = 50, 0.5
+
+Tokens = npt.NDArray[np.generic]
+Flags = npt.NDArray[np.bool_]
+
+
+def pads_targets(
+    tokens: Tokens,
+    classes: Tokens,
+    counted: Flags,
+) -> bool:
+    """Return whether half of the targets that count are of padding, a class that nothing else has.
+
+    Args:
+        tokens: Shape ``[samples, positions]``, of whole numbers.
+        classes: The target of each, of the same shape,
+        counted: and whether it counts.
+
+    Example:
+        >>> rows = np.array([[5, 3, *[0] * 8], [7, 4, *[0] * 8]] * 9)
+        >>> tags, counts = np.where(rows, rows % 3 + 1, 0), np.ones(rows.shape, bool)
+        >>> pads_targets(rows, tags, counts), pads_targets(rows, tags, rows > 0)
+        (True, False)
+        >>> pads_targets(rows, tags % 2, counts)
+        False
+    """
+    if tokens.ndim != 2 or counted.sum() < _LEAST_TARGETS or (tokens != np.rint(tokens)).any():
+        return False
+    return any(
+        _are_of_padding(is_padding & counted, ~is_padding & counted, classes)
+        for is_padding in (_run_at_end(tokens), _run_at_end(tokens[:, ::-1])[:, ::-1])
+    )
+
+
+def _run_at_end(tokens: Tokens) -> Flags:
+    """Return where rows have nothing more but one token, that in which most end.
+
+    Nowhere, if they do not, or if it stands elsewhere, too.
+    """
+    last, counts = np.unique(tokens[:, -1], return_counts=True)
+    is_it = tokens == last[counts.argmax()]
+    run = np.logical_and.accumulate(is_it[:, ::-1], axis=1)[:, ::-1]
+    is_elsewhere = (is_it & ~run).sum() > _ELSEWHERE * (~run).sum()
+    return run & (not is_elsewhere and run[:, -1].mean() >= _MOST_ROWS_PAD)
+
+
+def _are_of_padding(
+    padding: Flags,
+    others: Flags,
+    classes: Tokens,
+) -> bool:
+    of_padding, of_others = classes[padding], classes[others]
+    if len(of_padding) < max(_OF_PADDING * (len(of_padding) + len(of_others)), 1):
+        return False
+    is_one = (of_padding == of_padding[0]).all() and len(np.unique(of_others)) > 1
+    return bool(is_one and (of_others == of_padding[0]).mean() <= _ELSEWHERE)
