@@ -335,6 +335,29 @@ class TestLossSpike:
         assert any(what in finding.message and finding.step == 500 for finding in found)
 
     @pytest.mark.parametrize(
+        ("before", "spike", "after", "found"),
+        [
+            (0.005, 1.1, 0.011, [300]),
+            (0.005, 1.1, 0.15, [300, 500]),
+            (0.005, 0.3, 0.05, [300, 500]),
+            (0.2, 2.0, 0.5, [300, 500]),
+            (0.005, 0.3, 0.4, [300, 500]),
+        ],
+        ids=["nearly all", "most", "most of a small one", "of a part", "none"],
+    )
+    def test_a_loss_that_lost_nearly_all_of_its_height_has_come_back(
+        self, before, spike, after, found
+    ):
+        """As after weights were set back: it converges anew, if not yet to where it was before."""
+        noise = np.exp(0.1 * np.random.default_rng(0).normal(size=700))
+        level = np.where(np.arange(700) > 300, after, before)
+        level[:20] = 2.3
+        level[300] = spike
+        losses = loss_steps(level * noise)
+
+        assert found == steps_at(run("loss_spike:min_rise=1,of_first=0.1", losses))
+
+    @pytest.mark.parametrize(
         ("after", "severities"),
         [(2.5, ["info"]), (2.9, ["info", "info"]), (4.0, ["info", "error"])],
     )

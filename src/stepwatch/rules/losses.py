@@ -412,7 +412,8 @@ class LossSpike(Rule):
     any before, or with another number of targets. Between full steps that shows at the next one,
     which is waited for. Of policies and values of actions it is information, too: their targets
     move, as when a target network is copied. ``horizon_steps`` later it is reported whether the
-    loss stayed up or went on rising; a loss that came back gives no further finding.
+    loss stayed up or went on rising; a loss that came back gives no further finding, nor does one
+    that is below ``of_first`` of what it began at and of the spike.
     """
 
     name = "loss_spike"
@@ -462,10 +463,11 @@ class LossSpike(Rule):
             recent = self._recent.get(name)
             if recent is None:
                 recent = self._recent[name] = RecentLosses(self.window)
-            least = self.of_first * abs(self._first.of(name, loss))
+            first = abs(self._first.of(name, loss))
+            least = self.of_first * first
             self._highest.of(name, loss)
             if recent.spike is not None and recent.count - recent.spike.at >= self.horizon_steps:
-                yield from self._aftermath(name, step, recent)
+                yield from self._aftermath(name, step, recent, first)
             if recent.count >= self.warmup_steps and not abs(loss) < least:
                 yield from self._evaluate(name, step, recent, loss, news)
             recent.add(loss)
@@ -532,10 +534,13 @@ class LossSpike(Rule):
             },
         )
 
-    def _aftermath(self, name: str, step: StepView, recent: RecentLosses) -> Findings:
+    def _aftermath(self, name: str, step: StepView, recent: RecentLosses, first: float) -> Findings:
         spike, recent.spike = recent.spike, None
         after = recent.median(self.horizon_steps)
         if spike is None or after - spike.median <= self.min_rise * abs(spike.median):
+            return
+        # One near zero differs by factors, as where weights were set back and it converges anew.
+        if abs(after) < self.of_first * min(first, abs(spike.loss)):
             return
         yield from self._settle("")
         diverged = not after < spike.loss
