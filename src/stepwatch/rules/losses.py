@@ -413,7 +413,7 @@ class LossSpike(Rule):
     which is waited for. Of policies and values of actions it is information, too: their targets
     move, as when a target network is copied. ``horizon_steps`` later it is reported whether the
     loss stayed up or went on rising; a loss that came back gives no further finding, nor does one
-    that is below ``of_first`` of what it began at and of the spike.
+    below ``of_first`` of what it began at that has lost more than half of the jump, by factors.
     """
 
     name = "loss_spike"
@@ -539,8 +539,9 @@ class LossSpike(Rule):
         after = recent.median(self.horizon_steps)
         if spike is None or after - spike.median <= self.min_rise * abs(spike.median):
             return
-        # One near zero differs by factors, as where weights were set back and it converges anew.
-        if abs(after) < self.of_first * min(first, abs(spike.loss)):
+        # One near zero differs by factors: of these more than half are gone, as where weights were
+        # set back and it converges anew.
+        if 0 < after < self.of_first * first and after**2 < spike.median * spike.loss:
             return
         yield from self._settle("")
         diverged = not after < spike.loss
