@@ -550,8 +550,8 @@ class LossSpike(Rule):
         yield self.finding(
             step,
             name,
-            f"{name}: {self.horizon_steps} steps after the spike at step {spike.step.train_step}"
-            " its median"
+            f"{name}: {step.train_step - spike.step.train_step} steps after the spike at step"
+            f" {spike.step.train_step} its median"
             f" is {number(after)}, before it was {number(spike.median)}: training {what}",
             value=after,
             threshold=spike.median * (1 + self.min_rise),
