@@ -28,6 +28,8 @@ from .budget import Budget
 from .plan import DIGEST, EXPONENTS, NOTHING, RAW, STATISTICS, Plan, Plans
 
 Array = npt.NDArray[np.generic]
+_NO_ROWS = np.empty((0, NUM_FIELDS))
+_STRUCT = _NO_ROWS.__array_struct__
 
 
 class Arrays(dict[str, Array]):
@@ -82,8 +84,8 @@ class OpenStep:
             self.usual, self._wanted = plan.always, plan.always_wanted
         #: The row of each tensor, by name; to be read only.
         self.rows: dict[str, int] = {}
-        self._room, self._matrix = 0, np.empty((0, NUM_FIELDS))
-        self._grow()
+        # Of steps between full ones most hold a few numbers or nothing.
+        self._room, self._matrix, self._struct = 0, _NO_ROWS, _STRUCT
 
     def __len__(self) -> int:
         return len(self.tensors)
@@ -339,7 +341,7 @@ class OpenStep:
             self._grow()
 
     def _grow(self) -> None:
-        self._room = max(64, 2 * self._room)
+        self._room = max(64 if self._budget is None else 4, 2 * self._room)
         before, self._matrix = self._matrix, np.empty((self._room, NUM_FIELDS))
         self._matrix[: len(before)] = before
         # Where it lies, for what fills its rows.
