@@ -26,7 +26,6 @@ from .losses import (
     Array,
     LossCall,
     confusion,
-    counts_padding,
     log_partition,
     relative_spread,
 )
@@ -38,6 +37,7 @@ from .observations import (
     alignment,
     correlation,
 )
+from .padding import counts_padding
 
 #: Returns the value of a tensor that was observed in the step, by name; ``None`` for no such value.
 Lookup = Callable[[str], "Array | None"]

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..numerics.measures import Floats
-from .padding import pads_targets
 
 #: Of so many samples predictions are compared, and so many elements of each; of fewer they are not.
 MOST_COMPARED, MOST_COMPARED_ELEMENTS, LEAST_COMPARED = 64, 256, 8
@@ -193,7 +192,7 @@ def confusion(call: LossCall, prediction: Array, label: Array) -> Counts | None:
     num_classes = prediction.shape[1]
     if not 1 < num_classes <= MOST_CLASSES:
         return None
-    meant = _classes(label, prediction.shape)
+    meant = label_classes(label, prediction.shape)
     if meant is None:
         return None
     is_class = (meant >= 0) & (meant < num_classes)
@@ -204,7 +203,7 @@ def confusion(call: LossCall, prediction: Array, label: Array) -> Counts | None:
     return _counted(meant[is_class], prediction.argmax(1)[is_class], num_classes)
 
 
-def _classes(label: Array, shape: tuple[int, ...]) -> Counts | None:
+def label_classes(label: Array, shape: tuple[int, ...]) -> Counts | None:
     """Return the classes that labels stand for, -1 for what stands for none."""
     if label.shape == shape:
         is_one = ((label == 0) | (label == 1)).all(1) & (label.sum(1) == 1)
@@ -285,7 +284,7 @@ def mean_loss(call: LossCall, prediction: Array, label: Array) -> float:
     if not x.size or not y.size:
         return math.nan
     if call.function == CROSS_ENTROPY and x.ndim > 1:
-        meant = _classes(label, prediction.shape)
+        meant = label_classes(label, prediction.shape)
         if meant is None or meant.min() < 0 or meant.max() >= x.shape[1]:
             return math.nan
         x = x - x.max(1, keepdims=True)
@@ -296,38 +295,6 @@ def mean_loss(call: LossCall, prediction: Array, label: Array) -> float:
     if call.function == BINARY_LOGITS:
         return float(np.mean(np.logaddexp(0, x) - x * y))
     return float(np.mean((x - y) ** 2)) if call.function == "mse_loss" else math.nan
-
-
-# A loss is the mean over all of its targets within this fraction.
-_OF_ALL = 1e-3
-# What Keras takes for the least probability.
-_LEAST_PROBABILITY = 1e-7
-
-
-def counts_padding(
-    call: LossCall, tokens: Array, prediction: Array, label: Array, loss: float
-) -> bool:
-    """Return whether a loss is the mean over all targets, and half of these are of padding.
-
-    Args:
-        call: Of which loss: a cross-entropy with a class for each token.
-        tokens: Shape ``[samples, positions]``, of whole numbers.
-        prediction: Arranged as the loss takes it, shape ``[samples, classes, positions]``,
-        label: and the same of the target.
-        loss: What it returned.
-    """
-    classes = _classes(label, prediction.shape) if prediction.ndim == 3 else None
-    if classes is None or classes.shape != tokens.shape:
-        return False
-    counted = (classes >= 0) & (classes < prediction.shape[1]) & (classes != call.ignore_class)
-    if not counted.all() or not pads_targets(tokens, classes, counted):
-        return False
-    x = prediction.astype(np.float64)
-    if call.function == OF_PROBABILITIES:
-        x = np.log(np.clip(x, _LEAST_PROBABILITY, 1))
-    of_each = np.log(np.exp(x - x.max(1, keepdims=True)).sum(1)) + x.max(1)
-    of_each -= np.take_along_axis(x, classes[:, None], 1)[:, 0]
-    return math.isclose(float(of_each.mean()), loss, rel_tol=_OF_ALL)
 
 
 #: Of the logits of a call at most so many rows are read for ``log_partition``.

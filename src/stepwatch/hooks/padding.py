@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
+
+from .losses import OF_PROBABILITIES, Array, LossCall, label_classes
 
 #: Padding is what so many rows end, or begin, in, and stands nowhere else but in this share.
 _MOST_ROWS_PAD, _ELSEWHERE = 0.5, 0.01
 #: So many targets are told apart; of those that count so many are of padding.
 _LEAST_TARGETS, _OF_PADDING = 50, 0.5
+# A loss is the mean over all of its targets within this fraction.
+_OF_ALL = 1e-3
+# What Keras takes for the least probability.
+_LEAST_PROBABILITY = 1e-7
 
 Tokens = npt.NDArray[np.generic]
 Flags = npt.NDArray[np.bool_]
@@ -40,6 +48,32 @@ def pads_targets(
         _are_of_padding(is_padding & counted, ~is_padding & counted, classes)
         for is_padding in (_run_at_end(tokens), _run_at_end(tokens[:, ::-1])[:, ::-1])
     )
+
+
+def counts_padding(
+    call: LossCall, tokens: Array, prediction: Array, label: Array, loss: float
+) -> bool:
+    """Return whether a loss is the mean over all targets, and half of these are of padding.
+
+    Args:
+        call: Of which loss: a cross-entropy with a class for each token.
+        tokens: Shape ``[samples, positions]``, of whole numbers.
+        prediction: Arranged as the loss takes it, shape ``[samples, classes, positions]``,
+        label: and the same of the target.
+        loss: What it returned.
+    """
+    classes = label_classes(label, prediction.shape) if prediction.ndim == 3 else None
+    if classes is None or classes.shape != tokens.shape:
+        return False
+    counted = (classes >= 0) & (classes < prediction.shape[1]) & (classes != call.ignore_class)
+    if not counted.all() or not pads_targets(tokens, classes, counted):
+        return False
+    x = prediction.astype(np.float64)
+    if call.function == OF_PROBABILITIES:
+        x = np.log(np.clip(x, _LEAST_PROBABILITY, 1))
+    of_each = np.log(np.exp(x - x.max(1, keepdims=True)).sum(1)) + x.max(1)
+    of_each -= np.take_along_axis(x, classes[:, None], 1)[:, 0]
+    return math.isclose(float(of_each.mean()), loss, rel_tol=_OF_ALL)
 
 
 def _run_at_end(tokens: Tokens) -> Flags:
