@@ -144,8 +144,7 @@ class TestPermission:
         assert ("died", 40, list(range(60))) == (
             seen.trial.state, seen.trial.num_salvaged, seen.trial.steps()
         )  # fmt: skip
-        (died,) = seen.shown("✕")
-        assert "; 40 steps are from the black box" in died
+        assert any("; 40 steps are from the black box" in line for line in seen.shown(""))
         assert "Permission denied" in seen.watched.told
 
 
