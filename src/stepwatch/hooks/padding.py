@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from .losses import OF_PROBABILITIES, Array, LossCall, label_classes
+from .losses import CROSS_ENTROPY, OF_PROBABILITIES, Array, LossCall, label_classes, mean_loss
 
 #: Padding is what so many rows end, or begin, in, and stands nowhere else but in this share.
 _MOST_ROWS_PAD, _ELSEWHERE = 0.5, 0.01
@@ -68,12 +69,11 @@ def counts_padding(
     counted = (classes >= 0) & (classes < prediction.shape[1]) & (classes != call.ignore_class)
     if not counted.all() or not pads_targets(tokens, classes, counted):
         return False
-    x = prediction.astype(np.float64)
+    logits = prediction.astype(np.float64)
     if call.function == OF_PROBABILITIES:
-        x = np.log(np.clip(x, _LEAST_PROBABILITY, 1))
-    of_each = np.log(np.exp(x - x.max(1, keepdims=True)).sum(1)) + x.max(1)
-    of_each -= np.take_along_axis(x, classes[:, None], 1)[:, 0]
-    return math.isclose(float(of_each.mean()), loss, rel_tol=_OF_ALL)
+        logits = np.log(np.clip(logits, _LEAST_PROBABILITY, 1))
+    mean = mean_loss(replace(call, function=CROSS_ENTROPY), logits, label)
+    return math.isclose(mean, loss, rel_tol=_OF_ALL)
 
 
 def _run_at_end(tokens: Tokens) -> Flags:

@@ -39,12 +39,12 @@ def cosine_logits(loss: torch.Tensor) -> Iterator[CosineLogits]:
     for node in () if loss.grad_fn is None else forward_order(loss.grad_fn):
         if operation(node) != "log_softmax":
             continue
-        producers = [one for one, _ in node.next_functions if one is not None]
-        while len(producers) == 1 and operation(producers[0]) in ("mul", "div"):
-            producers = [one for one, _ in producers[0].next_functions if one is not None]
-        if len(producers) != 1 or operation(producers[0]) != "mm":
+        product = _only_input(node)
+        while product is not None and operation(product) in ("mul", "div"):
+            product = _only_input(product)
+        if product is None or operation(product) != "mm":
             continue
-        saved = [saved_as_is(producers[0], name) for name in ("self", "mat2")]
+        saved = [saved_as_is(product, name) for name in ("self", "mat2")]
         saved.append(saved_as_is(node, "result"))
         first, second, shares = (None if one is None else one.detach() for one in saved)
         if first is None or second is None or shares is None:
@@ -77,14 +77,12 @@ class Contrast(NamedTuple):
     """A cross-entropy of products of the vectors of a batch.
 
     Args:
-        softmax: The node of its softmax,
-        loss: and that of what is made of it.
-        product: That of the products.
+        loss: The node of what is made of its softmax,
+        product: and that of the products.
         first, second: Its factors, shape ``[n, width]`` and ``[width, n]``.
         is_of_one: Whether they are the same tensor, as in ``z @ z.t()``.
     """
 
-    softmax: Any
     loss: Any
     product: Any
     first: torch.Tensor
@@ -110,7 +108,7 @@ def contrasts(loss: torch.Tensor) -> Iterator[Contrast]:
         if len(first) < 4 or bool((first == first[:1]).all()):
             continue  # as after a collapse
         is_of_one = _are_of_one(*product.next_functions)
-        yield Contrast(node, consumer, product, first, second, is_of_one)
+        yield Contrast(consumer, product, first, second, is_of_one)
 
 
 def is_with_itself(contrast: Contrast) -> bool | None:
