@@ -347,21 +347,6 @@ class OpenStep:
         # Where it lies, for what fills its rows.
         self._struct = self._matrix.__array_struct__
 
-    def scalars(self, statistics: npt.NDArray[np.float64]) -> tuple[float, ...] | None:
-        """Return the value of each tensor of a step that is closed, if that is all there is.
-
-        Args:
-            statistics: What ``close`` returned.
-
-        Returns:
-            ``None`` where more is known, or a tensor has not one element, finite.
-        """
-        if self.raw or self.digests or self.exponents or self.times_ns:
-            return None
-        rows = statistics.tolist()
-        are_numbers = all(row[COUNT] == 1 and not any(row[NAN : NEGINF + 1]) for row in rows)
-        return tuple([row[SUM] for row in rows]) if are_numbers else None
-
     def is_small(self, statistics: npt.NDArray[np.float64]) -> bool:
         """Return whether statistics are all there is of a step that is closed, and all is finite.
 
@@ -381,6 +366,16 @@ class OpenStep:
         tensors = tuple(self.tensors)
         layout = last if last is not None and last.tensors == tensors else Layout(tensors)
         return layout, self._matrix[: len(tensors)].copy()
+
+
+def single_values(statistics: npt.NDArray[np.float64]) -> tuple[float, ...] | None:
+    """Return the value of each tensor; ``None`` where one has not one element.
+
+    Args:
+        statistics: Shape ``[tensors, NUM_FIELDS]``.
+    """
+    rows = statistics.tolist()
+    return tuple([row[SUM] for row in rows]) if all(row[COUNT] == 1 for row in rows) else None
 
 
 def _summarize(array: Array, row: Row) -> None:

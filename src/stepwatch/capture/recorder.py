@@ -38,7 +38,7 @@ from .lifecycle import (
     worker_name,
 )
 from .link import open_link
-from .open_step import OpenStep
+from .open_step import OpenStep, single_values
 from .output import Output
 from .pipeline import Listener as Listener
 from .plan import Plan, PlanOverlay, Plans
@@ -221,14 +221,13 @@ class Recorder:
         )
         if mode is Mode.TRAIN and (loss := record.loss) is not None:
             self.budget.note_loss(mode_step, loss)
-        values = step.scalars(statistics) if step.is_thin else None
-        if values is not None:
+        if not (step.is_thin and step.is_small(statistics)):
+            self._carrier.take(record)
+        elif (values := single_values(statistics)) is not None:
             row = ScalarRow(mode, record.layout, number, mode_step, record.time_ns, values)
             self._carrier.take_soon(row)
-        elif step.is_thin and step.is_small(statistics):  # as where two losses have one name
+        else:  # as where two losses have one name
             self._carrier.take_soon(record)
-        else:
-            self._carrier.take(record)
         return record
 
     def take_scalars(self, layout: Layout, values: tuple[float, ...]) -> None:
