@@ -220,17 +220,17 @@ class WeightsMoved(Rule):
 
     def check(self, step: StepView) -> Findings:
         losses = losses_of(step, self._losses)
-        known = [
-            (loss, before) for name, loss in losses.items() if (before := self._recent.get(name))
-        ]
-        jumped = any(not loss <= max(before) + max(map(abs, before)) for loss, before in known)
+        known = {name: before for name in losses if (before := self._recent.get(name))}
+        jumped = any(
+            not losses[name] <= max(before) + max(map(abs, before))
+            for name, before in known.items()
+        )
         usual = {
             name: (float(np.mean(np.abs(before))), abs(losses[name]))
-            for name in losses
-            if (before := self._recent.get(name))
+            for name, before in known.items()
         }
         found = [*self._check_weights(step, usual, jumped=jumped)]
-        if all(math.isfinite(before[-1]) for _, before in known):
+        if all(math.isfinite(before[-1]) for before in known.values()):
             yield from found
         for name, loss in losses.items():
             self._recent.add(name, loss)

@@ -567,7 +567,7 @@ def padded_in(run, *, padding="post", make=None, masked=False, length=40, words=
     return trial.tensor("setup/padded_last/cell").statistics()["sum"][0]
 
 
-def tags_words(run, *, masked=False, weighted=None, ignored=None, least=3, in_front=False):
+def classifies_tokens(run, *, masked=False, weighted=None, ignored=None, least=3, in_front=False):
     """Tag the words of short texts that are padded; return the losses that count the padding."""
     keras.utils.set_random_seed(0)
     rng = np.random.default_rng(0)
@@ -709,13 +709,13 @@ class TestPadding:
     @pytest.mark.parametrize("how", [{}, {"weighted": "all"}, {"in_front": True}, {"ignored": -1}])
     def test_padding_that_counts_in_the_loss_is_found(self, how, tmp_path):
         """Where nothing masks it, and weights, if there are any, are all one."""
-        assert ["pads_targets"] == tags_words(tmp_path / "run", **how)
+        assert ["pads_targets"] == classifies_tokens(tmp_path / "run", **how)
 
     @pytest.mark.parametrize(
         "how", [{"masked": True}, {"weighted": "words"}, {"ignored": 0}, {"least": 9}]
     )
     def test_padding_that_does_not_count_or_is_little_is_let_be(self, how, tmp_path):
-        assert [] == tags_words(tmp_path / "run", **how)
+        assert [] == classifies_tokens(tmp_path / "run", **how)
 
     @pytest.mark.parametrize(("first", "told"), [(0, True), (1, False)])
     def test_a_token_with_the_id_of_padding_is_noticed(self, first, told, tmp_path):

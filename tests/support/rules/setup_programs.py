@@ -568,7 +568,7 @@ def reads(arrange, optimize=torch.optim.Adam):
         optimizer.step()
 
 
-def tags_words(
+def classifies_tokens(
     *, ignored=0, in_front=False, time_first=False, least=3, num_tags=4, first=1, **options
 ):
     """Tag the words of short texts, which are padded with 0, as their tags are."""
@@ -976,19 +976,21 @@ CASES = {
         partial(pads, lambda one: one != 0, has_positions=True), "padding_only"
     ),
     "a token with the id of padding": Case(partial(numbers_tokens, 0), "pads_tokens"),
-    "tags of padding that count": Case(tags_words, "pads_targets"),
-    "tags of padding in front": Case(partial(tags_words, in_front=True), "pads_targets"),
+    "tags of padding that count": Case(classifies_tokens, "pads_targets"),
+    "tags of padding in front": Case(partial(classifies_tokens, in_front=True), "pads_targets"),
     "tags of padding along the first axis": Case(
-        partial(tags_words, time_first=True), "pads_targets"
+        partial(classifies_tokens, time_first=True), "pads_targets"
     ),
-    "tags of padding that are ignored": Case(partial(tags_words, ignored=-100)),
-    "tags of padding that are ignored by their number": Case(partial(tags_words, ignore_index=0)),
+    "tags of padding that are ignored": Case(partial(classifies_tokens, ignored=-100)),
+    "tags of padding that are ignored by their number": Case(
+        partial(classifies_tokens, ignore_index=0)
+    ),
     "tags of padding that weigh nothing": Case(
-        partial(tags_words, weight=torch.tensor([0.0, 1, 1, 1, 1]))
+        partial(classifies_tokens, weight=torch.tensor([0.0, 1, 1, 1, 1]))
     ),
-    "tags of padding that a mask leaves out": Case(partial(tags_words, reduction="none")),
-    "tags of a little padding": Case(partial(tags_words, least=9)),
-    "tags of padding that words have, too": Case(partial(tags_words, num_tags=5, first=0)),
+    "tags of padding that a mask leaves out": Case(partial(classifies_tokens, reduction="none")),
+    "tags of a little padding": Case(partial(classifies_tokens, least=9)),
+    "tags of padding that words have, too": Case(partial(classifies_tokens, num_tags=5, first=0)),
     "text that is cut across": Case(partial(reads, lambda text: text.view(-1, 16)), "across"),
     "text that is cut into columns": Case(partial(reads, lambda text: text.view(16, -1).t())),
     "text that is cut across, without an optimizer": Case(

@@ -254,15 +254,15 @@ class BoostingHook(Hook):
             self._observe_named("boosting", "curvature", np.asarray(trained.curvature))
         known = {each.name: each for each in one.metrics}
         trains = {each.metric: each.value for each in one.metrics if each.trains}
+        held_out = {each.metric: each.value for each in reversed(one.metrics) if not each.trains}
+        # Of several that end it the first to stand still does.
+        stops_on_trained = all(known[name].trains for name in trained.stops_by if name in known)
         for name, sign in trained.stops_by.items():
             if (metric := known.get(name)) is None:
                 continue
             values = {"stops_by": sign, "stops_at": metric.value}
-            # Of several that end it the first to stand still does.
-            if all(known[each].trains for each in trained.stops_by if each in known):
-                others = [each for each in one.metrics if each.metric == metric.metric]
-                if not all(each.trains for each in others):
-                    values["held_out"] = next(each.value for each in others if not each.trains)
+            if stops_on_trained and metric.metric in held_out:
+                values["held_out"] = held_out[metric.metric]
             if metric.metric in trains:
                 values["trains_at"] = trains[metric.metric]
             for what, value in values.items():
