@@ -35,17 +35,15 @@ _NO_PATTERNS: Mapping[str, Sequence[str]] = {}
 _SCAN_NS = 5 * 10**9
 #: From such a TRAIN step on, a step of which losses and learning rates are all that is known is
 #: passed over if it ends so soon, nanoseconds, after the last one that was evaluated: rules then
-#: take at most a few percent of the time however short steps are, and of a short training not
-#: much more. By the times that are stored, so that a replay passes over the same steps.
-SHORT_AFTER, SHORT_NS = 1000, 20_000_000
-EARLY_AFTER, EARLY_NS = 300, 5_000_000
+#: take about one percent of the time however short steps are. By the times that are stored, so
+#: that a replay passes over the same steps.
+SHORT_AFTER, SHORT_NS = 300, 20_000_000
 _OF_LOSSES = frozenset({"losses", "learning_rates"})
 
 
 def _is_short(mode_step: int, gap_ns: int) -> bool:
     """Return whether a TRAIN step ends so soon after the last one that was evaluated."""
-    least_ns = SHORT_NS if mode_step >= SHORT_AFTER else EARLY_NS
-    return mode_step >= EARLY_AFTER and 0 < gap_ns < least_ns
+    return mode_step >= SHORT_AFTER and 0 < gap_ns < SHORT_NS
 
 
 class Watch:

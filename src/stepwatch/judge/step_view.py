@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -82,6 +83,7 @@ class TensorGroup(Sequence[TensorView]):
     def __init__(self, record: StepRecord, rows: npt.NDArray[np.intp]) -> None:
         self.record = record
         self.rows = rows
+        self._tensors: list[TensorView] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -96,8 +98,10 @@ class TensorGroup(Sequence[TensorView]):
         return TensorView(self.record, int(self.rows[index]))
 
     def __iter__(self) -> Iterator[TensorView]:
-        record = self.record
-        return iter([TensorView(record, row) for row in self.rows.tolist()])
+        if self._tensors is None:
+            record = self.record
+            self._tensors = [TensorView(record, row) for row in self.rows.tolist()]
+        return iter(self._tensors)
 
     def quantity(self, name: str) -> npt.NDArray[np.float64]:
         """Return one statistic of every tensor, shape ``[tensors]``, float64."""
@@ -182,8 +186,15 @@ class StepView:
         self.trains: bool = self.mode is Mode.TRAIN or self.mode is Mode.GLOBAL
         #: The workers of which there are records.
         self.workers: tuple[str, ...] = tuple([record.worker for record in self.records])
+        #: The TRAIN step that people count by: in an evaluation how many there were so far.
+        self.train_step: int = (
+            self.mode_step if self.trains else max(0, first.step - self.mode_step)
+        )
+        #: Its numbers, to be remembered.
+        self.at = StepNumber(self.number, self.train_step)
         #: What rules computed of this step, for those that need the same, by what it is.
         self.computed: dict[Hashable, Any] = {}
+        self._groups: dict[tuple[str, ...], list[TensorGroup]] = {}
 
     def is_of(self, mode: str | None) -> bool:
         """Return whether the step is of a mode; ``None`` and ``GLOBAL`` are all.
@@ -192,16 +203,6 @@ class StepView:
         """
         mine = self.mode
         return mode in (None, mine, _GLOBAL) or (mine is Mode.GLOBAL and mode == _TRAIN)
-
-    @property
-    def train_step(self) -> int:
-        """The TRAIN step that people count by: in an evaluation how many there were so far."""
-        return self.mode_step if self.trains else max(0, self.number - self.mode_step)
-
-    @property
-    def at(self) -> StepNumber:
-        """Its numbers, to be remembered."""
-        return StepNumber(self.number, self.train_step)
 
     @property
     def time_ns(self) -> int:
@@ -227,17 +228,20 @@ class StepView:
 
     def groups(self, *collections: str, worker: str | None = None) -> Iterator[TensorGroup]:
         """Yield, for each worker (or one) that has any, its tensors of the collections, or all."""
-        for record in self.records:
-            if worker not in (None, record.worker):
-                continue
-            rows = self._rows(record, collections)
-            if len(rows):
-                yield TensorGroup(record, rows)
+        groups = self._groups.get(collections)
+        if groups is None:
+            groups = self._groups[collections] = []
+            for record in self.records:
+                rows = self._rows(record, collections)
+                if len(rows):
+                    groups.append(TensorGroup(record, rows))
+        if worker is not None:
+            groups = [group for group in groups if group.record.worker == worker]
+        return iter(groups)
 
     def tensors(self, *collections: str, worker: str | None = None) -> Iterator[TensorView]:
         """Yield the tensors of the collections (all by default), worker after worker, or of one."""
-        for group in self.groups(*collections, worker=worker):
-            yield from group
+        return chain.from_iterable(self.groups(*collections, worker=worker))
 
     def tensor(self, name: str, worker: str | None = None) -> TensorView | None:
         """Return the tensor of this name from the first worker (or ``worker``) that has it."""

@@ -468,8 +468,8 @@ def _current(tracked: list[TrackedParameter]) -> list[TrackedParameter]:
     return tracked
 
 
-#: Larger tensors take longer to sum up than a small step may.
-_MOST_ELEMENTS = 65_536
+#: Larger tensors take longer to sum up than a small step may; the next bias has fewer.
+_MOST_ELEMENTS = 4096
 
 
 class FirstGradients:
