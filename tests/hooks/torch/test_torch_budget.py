@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from stepwatch.capture import budget
 from stepwatch.capture.recorder import Recorder
+from stepwatch.hooks.torch.usual import UsualSteps
 from stepwatch.judge.engine import watch
 from tests.support.hooks.torch.trainings import X, Y, fit, mlp, sgd
 from tests.support.rules.supervision_programs import END, PAD, ended, trains
@@ -515,6 +516,55 @@ class TestUsualSteps:
 
         assert {"TRAIN": 12, "EVAL": 3} == seen.counts
         assert [*range(12)] == steps_of(seen, "loss/mse_loss")
+
+    @staticmethod
+    def actor(seen, what):
+        """Train a network that follows another one, and acts; return what was stored of it."""
+        online, target = mlp(), mlp()
+        models = {"within": nn.Sequential(target, nn.ReLU())}
+        optimizer = sgd(online)
+        for step in range(20):
+            with torch.no_grad():
+                for _ in range(3 if what == "acts often" else 1):
+                    online(X[:1])
+                if what == "evaluates" and step in (7, 8, 13):
+                    nn.functional.mse_loss(online(X), Y)
+            optimizer.zero_grad()
+            prediction = online(X) if what == "answers first" else None
+            with torch.no_grad(), suppress(RuntimeError):
+                goal = target(X) if what != "within" else models["within"](X)
+                if what == "raises" and step % 3 == 0:
+                    target(X[:, :2])
+            if what == "other targets" and step % 3 == 0:
+                goal = mlp()(X).detach()
+            nn.functional.mse_loss(online(X) if prediction is None else prediction, goal).backward()
+            optimizer.step()
+        return seen.counts, [
+            (record.mode, record.step, record.mode_step, record.layout.tensors)
+            for (record,) in seen.trial.records()
+        ]
+
+    @pytest.mark.parametrize("every_fifth", [False], indirect=True)
+    @pytest.mark.parametrize(
+        "what",
+        ["plain", "acts often", "evaluates", "answers first", "within", "raises", "other targets"],
+    )
+    def test_what_runs_without_gradients_counts_as_where_steps_are_taken_apart(
+        self, every_fifth, taken, what, monkeypatch
+    ):
+        with every_fifth() as seen:
+            torch.manual_seed(0)
+            counts, stored = self.actor(seen, what)
+        num_taken = len(taken)
+        monkeypatch.setattr(UsualSteps, "begin", lambda steps: None)
+        with every_fifth() as apart:
+            torch.manual_seed(0)
+            counts_apart, stored_apart = self.actor(apart, what)
+
+        assert counts == counts_apart
+        assert stored == stored_apart
+        assert num_taken >= 7
+        assert len(taken) == num_taken
 
     def test_micro_batches_are_one_step(self, every_fifth):
         with every_fifth() as seen:

@@ -114,6 +114,12 @@ class Steps:
         """A model has run to be trained, which was not noted."""
         self._last_mode, self._train_forward = Mode.TRAIN, True
 
+    def continue_evaluation(self, model: torch.nn.Module) -> None:
+        """A model has run without gradients, which was not noted."""
+        self._last_mode = Mode.EVAL
+        self._recorder.open_step(Mode.EVAL)
+        self._evaluated.append(id(model))
+
     def has_stepped(self, optimizer: torch.optim.Optimizer) -> bool:
         """Return whether an optimizer has stepped in the open step: it ends with the next."""
         return any(reference() is optimizer for reference in self._stepped)

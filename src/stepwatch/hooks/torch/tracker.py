@@ -735,6 +735,12 @@ class Tracker(HookGuard):
         self.root = model if runs else None
         self._begin_thin(self.steps.current())
 
+    def continue_evaluation(self, model: torch.nn.Module, *, runs: bool) -> None:
+        """Observe the rest of an EVAL step in which a model has run, or runs."""
+        self.steps.continue_evaluation(model)
+        self.root = model if runs else None
+        self._begin_thin(self.steps.current())
+
     def continue_loss(self, info: TensorInfo, value: float, *, is_new: bool) -> None:
         """Add a loss that was computed before.
 

@@ -5,14 +5,15 @@ takes. Where each optimizer steps once, and each step runs the same models and c
 its own, nothing of it has to be found out again: a loss is one number, and the last optimizer ends
 the step. Whatever else happens is handed to the ``Tracker``, with what was observed so far.
 
-Where no other model has run in the whole training, torch calls no hook of ours but one, before
-each of these models. Another one that runs then is not seen until its loss is computed.
+A model that runs without gradients, as one that acts or gives targets, is an EVAL step, which is
+counted. Torch calls no hook of ours but one, before each of the models that ever ran. Another one
+that runs then is not seen until its loss is computed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
@@ -57,7 +58,8 @@ class UsualSteps:
 
     def __init__(self, tracker: Tracker, recorder: Recorder, loop: Loop) -> None:
         self._tracker, self._recorder, self._loop = tracker, recorder, loop
-        self._models: dict[int, ref[torch.nn.Module]] = {}  # by id
+        self._models: dict[int, ref[torch.nn.Module]] = {}  # that are trained, by id
+        self._roots: dict[int, ref[torch.nn.Module]] = {}  # these, and all others that ran
         self._optimizers: dict[int, ref[torch.optim.Optimizer]] = {}  # by id
         # The parts of this step that are over, and of the one that is not: the model that ran
         # last, the losses, and once the optimizer is in its step, its learning rates.
@@ -67,11 +69,15 @@ class UsualSteps:
         self._rates: list[tuple[TensorInfo, float]] | None = None
         self._layouts: dict[tuple[TensorInfo, ...], Layout] = {}
         self._last_layout = Layout(())
+        # What ran without gradients in the EVAL step that is open, and whether nothing ran since.
+        self._evaluated: list[ref[torch.nn.Module]] = []
+        self._evaluates = False
         self._runs = self._loss_since_backward = False
         # The optimizer whose step has begun, and may compute gradients by a closure.
         self._stepping: torch.optim.Optimizer | None = None
         self._always: Container[str] = ()  # of these statistics are saved at each step
         self._rate_infos: dict[int, list[TensorInfo]] = {}  # by the id of the optimizer
+        self._are_apart = False
         self._is_alone = False  # no hook is called on any other module
         self._config: ProfilerConfig | None = None
         for event, handler in (
@@ -110,13 +116,17 @@ class UsualSteps:
             self._optimizers = {id(one): ref(one) for one in optimizers}
             self._begin_step()
             tracker.events.detail = Detail.USUAL
-            alive = [module for one in models.values() if (module := one()) is not None]
-            is_alone = len(tracker.names.roots) == len(alive) and not tracker.has_own_losses
-            self._is_alone = is_alone and tracker.watch_only(alive)
+            roots = tracker.names.roots
+            if self._roots.keys() != {id(one) for one in roots}:
+                self._roots = {id(one): ref(one) for one in roots}
+                self._are_apart = _are_apart(roots)
+            may_be_alone = self._are_apart and not tracker.has_own_losses
+            self._is_alone = may_be_alone and tracker.watch_only(roots)
 
     def _begin_step(self) -> None:
         self._parts, self._losses, self._rates = [], {}, None
         self._last_model, self._stepping, self._runs = None, None, False
+        self._evaluated, self._evaluates = [], False
 
     def leave(self) -> None:
         """Hand the step to the tracker, with what was observed so far."""
@@ -132,10 +142,23 @@ class UsualSteps:
         if self._stepping is not None:
             with tracker.observer.without_gradients():
                 tracker.before_any_optimizer(self._stepping)
+        if not self._evaluates:
+            self._hand_on_evaluated()
         self._hand_on(
-            self._last_model, self._losses, runs=self._runs, is_new=self._loss_since_backward
+            *(self._last_model, self._losses),
+            runs=self._runs and not self._evaluates,
+            is_new=self._loss_since_backward,
         )
+        if self._evaluates:
+            self._hand_on_evaluated(runs=self._runs)
         self._begin_step()
+
+    def _hand_on_evaluated(self, *, runs: bool = False) -> None:
+        """Hand the open EVAL step on; ``runs``: its last model does."""
+        for number, known in enumerate(self._evaluated, 1):
+            if (alive := known()) is not None:
+                is_last = number == len(self._evaluated)
+                self._tracker.continue_evaluation(alive, runs=runs and is_last)
 
     def _hand_on(
         self,
@@ -155,21 +178,43 @@ class UsualSteps:
         tracker = self._tracker
         known = self._known(module)
         if known is not None and torch.is_grad_enabled() and module.training:
-            self._last_model = known
+            self._last_model, self._evaluates = known, False
             if not self._is_alone:
                 self._runs = tracker.pause_inside(module)
         elif isinstance(module, Loss):
             tracker.loss_depth += 1
-        elif not (self._runs or tracker.loss_depth):
+        elif not (self._runs or tracker.loss_depth or self._passes_evaluation(module)):
             self.leave()
             tracker.before_thin_forward(module, inputs)
+
+    def _passes_evaluation(self, module: torch.nn.Module) -> bool:
+        """Count a model that runs without gradients; return whether that was all to be done."""
+        known = self._roots.get(id(module))
+        if known is None or known() is not module or torch.is_grad_enabled():
+            return False
+        if self._tracker.steps.mode is not None:
+            return False
+        if known in self._evaluated:
+            self._end_evaluation()
+        if not (self._evaluated or self._recorder.thins_next(Mode.EVAL)):
+            return False
+        self._evaluated.append(known)
+        self._evaluates = True
+        if not self._is_alone:
+            self._runs = self._tracker.pause_inside(module)
+        return True
+
+    def _end_evaluation(self) -> None:
+        if self._evaluated:
+            self._recorder.counter.next(Mode.EVAL)
+            self._evaluated, self._evaluates = [], False
 
     def _after_forward(self, module: torch.nn.Module, given: Any, output: object) -> None:
         if isinstance(module, Loss):
             self._tracker.loss_depth = max(0, self._tracker.loss_depth - 1)
             inputs, keywords = given
             self._after_loss(type(module).__name__, output, inputs, keywords, module)
-        elif self._known(module) is not None:
+        elif id(module) in self._roots:
             self._runs = False
 
     def _known(self, module: torch.nn.Module) -> ref[torch.nn.Module] | None:
@@ -188,7 +233,7 @@ class UsualSteps:
         if self._observe(name, value):
             self._loss_since_backward = True
             return
-        is_unseen = self._last_model is None
+        is_unseen = self._last_model is None and not self._evaluated
         self.leave()
         if is_unseen and isinstance(value, torch.Tensor) and not value.requires_grad:
             return  # of a model that ran before anybody could see it
@@ -241,6 +286,7 @@ class UsualSteps:
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         tracker = self._tracker
+        self._end_evaluation()
         if tracker.has_closure and self._last_model is None and self._is_awaited(optimizer):
             self._stepping = optimizer
         elif not self._complete(optimizer):
@@ -329,3 +375,9 @@ class UsualSteps:
         else:
             return
         tracker.resume_hooks()
+
+
+def _are_apart(models: Sequence[torch.nn.Module]) -> bool:
+    """Return whether none is part of another."""
+    parts = {id(one) for model in models for one in model.modules() if one is not model}
+    return parts.isdisjoint(map(id, models))
