@@ -473,6 +473,24 @@ class TestWeightedLosses:
 
             assert ([] if setup else ["worse"]) == [one.condition for one in found]
 
+    @pytest.mark.parametrize(("mean", "found"), [(4.0, ["worse"]), (0.1, [])])
+    def test_one_that_is_a_sum_is_judged_by_its_mean(self, mean, found):
+        """As by ``MSELoss(reduction="sum")``, also where only the loss of a step is known."""
+        rng = np.random.default_rng(0)
+        watch = Watch(["chance_level:num_steps=50"])
+        said = []
+        for at in range(121):
+            kinds = {"losses": {"loss/mse_loss": [32 * mean * (1 + at / 30)]}}
+            if at < 60 or at % 10 == 0:
+                kinds |= {
+                    "predictions": {"prediction/mse_loss": np.zeros(32)},
+                    "labels": {"label/mse_loss": rng.normal(size=32)},
+                    "loop": {"loop/summed_losses": [1.0]},
+                }
+            said += watch.evaluate(step_of(kinds, at))
+
+        assert found == [one.condition for one in said]
+
 
 @pytest.mark.parametrize(
     ("spreads", "looks", "found"),

@@ -324,6 +324,7 @@ class ChanceLevel(Rule):
         self._first = FirstValues(20)
         self._circumstances = Circumstances()
         self._weighted: set[str] = set()
+        self._num_summed: dict[str, float] = {}  # of how many targets a loss is the sum
         self._spreads: Series[tuple[str, str], tuple[int, float]] = Series(LOOKS)
         self._held_out: dict[str, _HeldOut] = {}
         self._samples = FewSamples()
@@ -379,7 +380,8 @@ class ChanceLevel(Rule):
         for held_out in self._held_out.values():
             held_out.end()
             window = self._windows.get(held_out.name)
-            if window is None or held_out.name in self._weighted:
+            name = held_out.name
+            if window is None or name in self._weighted or name in self._num_summed:
                 continue
             trained = float(np.mean([*window.losses][-(len(window.losses) + 3) // 4 :]))
             if held_out.confusions:
@@ -531,10 +533,12 @@ class ChanceLevel(Rule):
         return "fewer labels were counted than tell what guessing costs"
 
     def _add(self, step: StepView, window: _Window, loss: TensorView) -> None:
-        value = loss.scalar
+        label = of_same_loss(step, loss, "label")
+        if label is not None and step.scalar("loop/summed_losses", loss.worker) > 0:
+            self._num_summed[loss.name] = float(label.statistics.count)
+        value = loss.scalar / self._num_summed.get(loss.name, 1.0)
         window.add(step, value)
         self._first.of(loss.name, value)
-        label = of_same_loss(step, loss, "label")
         if label is not None:
             window.moments.append(label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]])
             window.paired.append(value)

@@ -120,7 +120,8 @@ class Overfit(RoundRule):
                 if step.mode is Mode.TRAIN and "boosting" not in loss.record.layout.rows_of:
                     self._at_first.setdefault(loss.name, loss.scalar)
                 label = of_same_loss(step, loss, "label")
-                if loss.info.function == "mse_loss" and label is not None:
+                is_mean = not step.scalar("loop/summed_losses", loss.worker) > 0
+                if loss.info.function == "mse_loss" and label is not None and is_mean:
                     moments = label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]]
                     self._guesses[loss.name].add_targets(step.mode, moments)
         yield from super().check(step)
