@@ -214,10 +214,13 @@ class TestChanceHeldOut:
         """Return the conditions that are found."""
         return [one.condition for one in self.findings(**training)]
 
-    def findings(self, *, train, evaluated, confusion, rounds=6, looks=24, samples=None):
+    def findings(
+        self, *, train, evaluated, confusion, rounds=6, looks=24, samples=None, epochs=None
+    ):
         """Return what is found in a training with an evaluation after each 20 steps.
 
         Args:
+            epochs: That each 20 steps are.
             samples: Returns the samples of a step of a mode.
         """
         watch, at = Watch(["chance_level:num_steps=40"]), 0
@@ -236,6 +239,8 @@ class TestChanceHeldOut:
                         del values["classes"]
                     if samples is not None:
                         values["samples"] = {"sample/0": samples(mode)}
+                    if epochs is not None and mode is Mode.TRAIN:
+                        values["loop"] = {"loop/epoch": float(at // 24 * epochs)}
                     watch.evaluate(full_step(values, at, mode))
                     at += 1
         return watch.finish()
@@ -298,6 +303,14 @@ class TestChanceHeldOut:
         assert ["held_out"] == self.found(
             train=0.4, evaluated=0.8, confusion=self.BY_CHANCE, looks=1
         )
+
+    def test_so_is_one_evaluation_after_many_passes_through_the_data(self):
+        by_chance = {"train": 0.6, "evaluated": 0.8, "confusion": self.BY_CHANCE, "rounds": 2}
+        (found,) = self.findings(**by_chance, epochs=5)
+
+        assert "held_out" == found.condition
+        assert "fell to 0.6, and in the last evaluation it was 0.8; guessing" in found.message
+        assert [] == self.found(**by_chance, epochs=4)
 
     @pytest.mark.parametrize(
         "but",

@@ -32,7 +32,7 @@ NEAR = 1.05
 #: Predictions that differ by less than this part of what targets do are the same, if that is so at
 #: so many looks and at the last one no more than so many times the least of them.
 SAME, LOOKS, STILL = 0.1, 5, 1.1
-#: In fewer evaluations a model may be late.
+#: In fewer evaluations, or passes through the data before the last, a model may be late.
 ROUNDS = 5
 #: Of fewer labels the frequencies seem less even than they are, so guessing seems cheaper.
 LEAST_PER_CLASS = 20
@@ -397,18 +397,21 @@ class ChanceLevel(Rule):
             yield self._renumbered_finding(held_out, trained, numbers)
             return
         least = max(LEAST_HELD_OUT * len(counted), LEAST_GUESSES)
-        if held_out.num_rounds < ROUNDS or counted.sum() < least:
+        has_many = held_out.num_rounds >= ROUNDS
+        if not (has_many or self._passes >= ROUNDS) or counted.sum() < least:
             return
         limit = (1 - self.margin) * chance
-        if held_out.best >= limit > trained and not z >= self.min_z:
+        value = held_out.best if has_many else held_out.last
+        if value >= limit > trained and not z >= self.min_z:
+            how = f"in {held_out.num_rounds} evaluations never below"
+            how = how if has_many else "in the last evaluation it was"
             yield self._held_out_finding(
                 held_out,
                 f"what is learned does not hold for the evaluated data: in training it fell to"
-                f" {number(trained)}, and in {held_out.num_rounds}"
-                f" evaluations never below {number(held_out.best)}; guessing classes by their"
+                f" {number(trained)}, and {how} {number(value)}; guessing classes by their"
                 f" frequency costs {number(chance)}, and guesses there agree with the labels no"
                 " more often than by chance",
-                held_out.best,
+                value,
                 limit,
                 {"guessing": chance, "agreement_z": z},
             )

@@ -32,7 +32,7 @@ class _Modes:
         evaluates: The step before was an EVAL step.
         share_in_eval: The largest part that was in eval mode at a TRAIN step, as what is frozen is.
         evaluated_right: Some EVAL step had nothing in training mode, or more in eval mode than any
-            TRAIN step: part of the model was put there.
+            TRAIN step: part of the model was put there; or its answers are samples.
         one_sample: Looks at which batch normalization took the statistics of one sample.
         last_wrong: The last EVAL step with calls in training mode, how many, and of how many.
     """
@@ -61,7 +61,9 @@ class TrainingMode(Rule):
 
     Dropout in an evaluation may be intended as well (Gal and Ghahramani: Dropout as a Bayesian
     approximation, 2016). Reported is a run that is never evaluated without it, nor with a part of
-    the model in eval mode that is not when it trains, as the encoder whose features are probed.
+    the model in eval mode that is not when it trains, as the encoder whose features are probed;
+    unless a model that normalizes nothing by its batch was given the same inputs several times in
+    a row, whose answers then are samples.
 
     And batch normalization that trains on the statistics of one sample at a time is evaluated with
     those of all, which it never saw; and one that is evaluated with the statistics of a new layer,
@@ -179,7 +181,8 @@ class TrainingMode(Rule):
         modes.num_evaluations += modes.num_trained > 0 and not modes.evaluates
         modes.evaluates = True
         is_in_part = modes.num_trained > 0 and 1 - in_train / total > modes.share_in_eval + SLACK
-        modes.evaluated_right |= in_train == 0 or is_in_part
+        draws = step.scalar("loop/draws", worker) > 0
+        modes.evaluated_right |= in_train == 0 or is_in_part or draws
         if in_train > 0 and modes.num_evaluations:
             modes.last_wrong = step.at, in_train, total
         streak = self.streak((worker, "training mode"), in_train > 0)

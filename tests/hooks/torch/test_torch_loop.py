@@ -116,6 +116,27 @@ class TestModules:
         assert [2, 0] == loop(seen, "modules_in_train", mode="EVAL")
 
     @pytest.mark.parametrize(
+        "what", ["same", "another", "changed", "normalizes", "trained between"]
+    )
+    def test_answers_that_are_samples_are_known_by_what_is_given_again(self, watched, what):
+        """With dropout, and no normalization that goes by the batch."""
+        torch.manual_seed(0)
+        model = dropping() if what == "normalizes" else nn.Sequential(mlp(), nn.Dropout(0.5))
+        x = X.clone()
+        with watched() as seen:
+            for _ in range(3):
+                if what == "trained between":
+                    fit(model, steps=1)
+                with torch.no_grad():
+                    model(x.clone() if what == "another" else x)
+                if what == "changed":
+                    x += 1
+
+        assert (what == "same") == ("loop/draws" in seen.infos())
+        if what == "same":
+            assert [1, 1] == loop(seen, "draws", mode="EVAL")
+
+    @pytest.mark.parametrize(
         ("call", "expected"),
         [
             ("F.dropout(x, 0.5)", True),

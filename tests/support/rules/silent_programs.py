@@ -55,6 +55,20 @@ def modes(forget="", steps=45):
                 model[1].eval()
 
 
+def sampled(draws):
+    """Dropout that is left on in evaluations, each of so many forwards of the same inputs."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 4))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for number, (x, y) in enumerate(_batches(45)):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        if number % 15 == 14:
+            with torch.no_grad():
+                torch.stack([model(x) for _ in range(draws)]).mean(0)
+
+
 def probed(probe=True):
     """Features whose spread is looked at in training mode; those of a part are probed."""
     torch.manual_seed(0)
@@ -397,6 +411,8 @@ SILENT = [
     Scenario("training_mode", partial(modes, "eval"), True),
     Scenario("training_mode", partial(modes, "train at first"), True),
     Scenario("training_mode", partial(modes, "batch norm on purpose"), False),
+    Scenario("training_mode", partial(sampled, 1), True),
+    Scenario("training_mode", partial(sampled, 10), False),
     Scenario("training_mode", partial(probed, probe=False), True),
     Scenario("training_mode", probed, False),
     Scenario("grad_accumulation_scale", partial(accumulated, divided=False), True),

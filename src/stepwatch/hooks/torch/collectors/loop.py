@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 import torch
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler
@@ -288,7 +288,11 @@ class Loop:
         self._depends: dict[type, bool] = {}
         self._leaves_on: dict[type, bool] = {}
         self._num_modules, self._num_in_eval, self._dropout = 0, 0, 0.0
-        self._num_left_on = 0
+        self._num_left_on = self._num_normalizing = 0
+        # What the model was given when it was last evaluated in full, with the versions of the
+        # tensors, and whether that was given to it again.
+        self._given: list[tuple[ref[torch.Tensor], int]] = []
+        self._is_given_again = False
         # How many normalizations had no statistics to go by; those that have, or are trained in
         # eval mode without, and need no look.
         self._num_unfilled = 0
@@ -312,9 +316,16 @@ class Loop:
         self._began_at, self._is_training = None, False
         self._phases.pause()
 
-    def begin(self, step: OpenStep, *_: object) -> None:
+    def begin(self, step: OpenStep, _: object = None, inputs: Sequence[object] = ()) -> None:
         self._num_modules, self._num_in_eval, self._dropout = 0, 0, 0.0
-        self._num_unfilled = self._num_left_on = 0
+        self._num_unfilled = self._num_left_on = self._num_normalizing = 0
+        tensors = [one for one in inputs if isinstance(one, torch.Tensor)]
+        self._is_given_again = len(tensors) == len(self._given) > 0 and all(
+            known() is one and version == one._version
+            for one, (known, version) in zip(tensors, self._given, strict=True)
+        )
+        evaluates = step.mode is not Mode.TRAIN
+        self._given = [(ref(one), one._version) for one in tensors] if evaluates else []
         self._is_training |= step.mode is Mode.TRAIN
         self._phases.turn("forward")
 
@@ -336,6 +347,7 @@ class Loop:
             self._num_in_eval += not module.training
             if module.training and type(share) is float:
                 self._dropout = max(self._dropout, share)
+            self._num_normalizing += module.training and share is True
         if not module.training and isinstance(module, BatchNorm) and module not in self._filled:
             weight = module.weight
             is_trained_so = torch.is_grad_enabled() and weight is not None and weight.requires_grad
@@ -382,6 +394,8 @@ class Loop:
                     numbers["loop/modules_unfilled"] = self._num_unfilled
             if self._dropout:
                 numbers["loop/dropout"] = self._dropout
+                if self._is_given_again and not self._num_normalizing:
+                    numbers["loop/draws"] = 1.0
         if evaluates:
             if self._num_left_on:
                 numbers["loop/modules_left_on"] = self._num_left_on
