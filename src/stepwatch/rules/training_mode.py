@@ -15,6 +15,8 @@ from .shared import dependence_samples
 _OF_KERAS = ("/moving_mean", "/moving_variance", "/seed_generator_state")
 #: Looks at which a batch of one was normalized.
 MIN_SAMPLES = 2
+#: Loaders that are gone through in one evaluation: no training has so many sets of data.
+PASSES = 5
 #: Parts of all calls are told apart by this.
 SLACK = 0.05
 
@@ -33,6 +35,7 @@ class _Modes:
         share_in_eval: The largest part that was in eval mode at a TRAIN step, as what is frozen is.
         evaluated_right: Some EVAL step had nothing in training mode, or more in eval mode than any
             TRAIN step: part of the model was put there; or its answers are samples.
+        drops_only: At the last EVAL step dropout was at work, and no normalization by the batch.
         one_sample: Looks at which batch normalization took the statistics of one sample.
         last_wrong: The last EVAL step with calls in training mode, how many, and of how many.
     """
@@ -45,6 +48,7 @@ class _Modes:
     evaluates: bool = False
     share_in_eval: float = 0.0
     evaluated_right: bool = False
+    drops_only: bool = False
     one_sample: int = 0
     last_wrong: tuple[StepNumber, float, float] | None = None
 
@@ -63,7 +67,7 @@ class TrainingMode(Rule):
     approximation, 2016). Reported is a run that is never evaluated without it, nor with a part of
     the model in eval mode that is not when it trains, as the encoder whose features are probed;
     unless a model that normalizes nothing by its batch was given the same inputs several times in
-    a row, whose answers then are samples.
+    a row, or its evaluation has ``PASSES``: its answers are samples.
 
     And batch normalization that trains on the statistics of one sample at a time is evaluated with
     those of all, which it never saw; and one that is evaluated with the statistics of a new layer,
@@ -89,6 +93,9 @@ class TrainingMode(Rule):
         for worker in step.workers:
             yield from self._unfilled(step, worker)
             yield from self._left_on(step, worker)
+            passes = step.scalar("evaluation/number", worker)
+            if passes >= PASSES and worker in self._workers:
+                self._workers[worker].evaluated_right |= self._workers[worker].drops_only
             total = step.scalar("loop/modules", worker)
             if not total > 0:
                 continue
@@ -181,8 +188,9 @@ class TrainingMode(Rule):
         modes.num_evaluations += modes.num_trained > 0 and not modes.evaluates
         modes.evaluates = True
         is_in_part = modes.num_trained > 0 and 1 - in_train / total > modes.share_in_eval + SLACK
-        draws = step.scalar("loop/draws", worker) > 0
-        modes.evaluated_right |= in_train == 0 or is_in_part or draws
+        draws = step.scalar("loop/draws", worker)
+        modes.drops_only = not math.isnan(draws)
+        modes.evaluated_right |= in_train == 0 or is_in_part or draws > 0
         if in_train > 0 and modes.num_evaluations:
             modes.last_wrong = step.at, in_train, total
         streak = self.streak((worker, "training mode"), in_train > 0)

@@ -192,7 +192,8 @@ class UsualSteps:
         known = self._roots.get(id(module))
         if known is None or known() is not module or torch.is_grad_enabled():
             return False
-        if self._tracker.steps.mode is not None:
+        tracker = self._tracker
+        if tracker.steps.mode is not None or tracker.rows.begins_pass(tracker.steps.num_trained):
             return False
         if known in self._evaluated:
             self._end_evaluation()
@@ -201,7 +202,7 @@ class UsualSteps:
         self._evaluated.append(known)
         self._evaluates = True
         if not self._is_alone:
-            self._runs = self._tracker.pause_inside(module)
+            self._runs = tracker.pause_inside(module)
         return True
 
     def _end_evaluation(self) -> None:

@@ -394,8 +394,8 @@ class Loop:
                     numbers["loop/modules_unfilled"] = self._num_unfilled
             if self._dropout:
                 numbers["loop/dropout"] = self._dropout
-                if self._is_given_again and not self._num_normalizing:
-                    numbers["loop/draws"] = 1.0
+                if step.mode is not Mode.TRAIN and not self._num_normalizing:
+                    numbers["loop/draws"] = float(self._is_given_again)
         if evaluates:
             if self._num_left_on:
                 numbers["loop/modules_left_on"] = self._num_left_on

@@ -83,13 +83,17 @@ class DrawnRows:
         Returns:
             1 for the first one, and so on; 0 where none begins, or that is not known.
         """
-        begun_after, begin = self._last_begin
-        last_begin, trained, number = self._pass
-        if begun_after != num_trained or begin == last_begin:
+        if not self.begins_pass(num_trained):
             return 0
+        _, trained, number = self._pass
         number = number + 1 if trained == num_trained else 1
-        self._pass = begin, num_trained, number
+        self._pass = self._last_begin[1], num_trained, number
         return number
+
+    def begins_pass(self, num_trained: int) -> bool:
+        """Return whether the last batch begins an evaluation that ``begun_pass`` is to count."""
+        begun_after, begin = self._last_begin
+        return begun_after == num_trained and begin != self._pass[0]
 
     def last(self) -> Sequence[int] | None:
         """Return the rows of the last batch, ``None`` if they are not known."""
