@@ -82,6 +82,32 @@ class TestInfiniteDerivative:
         assert [] == found
 
 
+class TestDivisionByZero:
+    """A mean over what a mask leaves, and it leaves nothing."""
+
+    @pytest.mark.parametrize("budget", [None, 1e-9])
+    def test_it_is_named(self, tmp_path, budget, monkeypatch):
+        """Also at a step of which only the loss would be observed."""
+        monkeypatch.setattr("stepwatch.capture.budget.START_S", 0.0)
+        live = LiveWatch("non_finite_origin")
+        run = tmp_path / "run"
+        with TorchHook(run=run, listeners=[live], say=lambda _: None, strict=True, budget=budget):
+            torch.manual_seed(0)
+            model = nn.Linear(4, 1)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+            for step in range(60):
+                mask = torch.arange(16)[:, None] < (0 if step == 50 else 8)
+                loss = (model(torch.randn(16, 4)).square() * mask).sum() / mask.sum()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        first = live.findings[0]
+
+        assert 50 == first.step
+        assert "in the output of div: infinity arises in div, which was given 0:" in first.message
+        assert first.remedy.startswith("clamp the divisor away from 0")
+
+
 class TestChains:
     def test_what_follows_from_no_gradient_does_not_head_a_chain(self, tmp_path):
         """Weights that stand still and a loss that does not fall are its consequences."""

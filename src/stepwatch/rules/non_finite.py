@@ -26,7 +26,7 @@ from ..judge.step_view import StepNumber, StepView, TensorGroup, TensorView
 from ..model.finding import Finding
 from ..model.record import StepRecord
 from ..numerics.measures import by_x, headroom_bits, listed, number
-from ..numerics.statistics import COUNT, NAN, NEGINF, POSINF
+from ..numerics.statistics import COUNT, NAN, NEGINF, POSINF, ZEROS
 
 Cause = Literal["previous update", "data", "output", "no elements", "loss", "unknown", "gradient"]
 #: In the order in which they happen within a step.
@@ -215,6 +215,9 @@ class _Search:
                 else ", from finite inputs and parameters"
             )
             has = "is" if self.record.statistics[row, COUNT] == 1 else "has"
+            at, found = _POINTS.get(module.partition(" ")[0], ("", ""))
+            if at == "0" and (zeros := self._zeros_given(module)):
+                sentence, remedy = f"{what} in {module}, which was given {zeros}", found
             sentence += f": {self._name(row)} {has} {self._counts(row)}"
         return Origin(
             "output",
@@ -229,7 +232,7 @@ class _Search:
 
     def _from_loss(self, bad: npt.NDArray[np.intp]) -> Origin:
         labels = self._bad_rows("labels").tolist()
-        for row in [*self._bad_rows("inputs").tolist(), *labels]:
+        for row in [*labels, *self._bad_rows("inputs").tolist()]:
             what = "targets" if row in labels else "data"
             sentence = f"{self._name(row)} ({self._counts(row)}): the {what} are not finite"
             parts = self._tensor(row), sentence, self._group([row]), self._group([])
@@ -317,6 +320,14 @@ class _Search:
     def _inputs_of(self, module: str) -> list[int]:
         rows = self._rows["inputs"].tolist()
         return [row for row in rows if module and self._module(row) == module]
+
+    def _zeros_given(self, module: str) -> str:
+        """Return how many elements of an input of an operation are 0, in words; "" if none is."""
+        for row in self._inputs_of(module):
+            count, zeros = self.record.statistics[row, [COUNT, ZEROS]].tolist()
+            if zeros > 0:
+                return "0" if count == 1 else f"{int(zeros)} zeros of {int(count)} elements"
+        return ""
 
     def _parameters_of(self, module: str) -> TensorGroup:
         rows = self._rows["weights"].tolist()
@@ -558,7 +569,8 @@ _MAKERS = (
     "sqrt, log or a division of what is not above 0, an exponential, and overflow of the dtype"
 )
 _REMEDIES = {
-    "data": "look at the batch of this step; filter or repair its samples",
+    "data": "look at the batch of this step, and at what prepares it, such as a division by a"
+    " standard deviation of 0; filter or repair its samples",
     "previous update": "look at the step before: lower the learning rate, clip gradients, check"
     " the optimizer's state",
     "output": f"look in it for {_MAKERS}",

@@ -115,6 +115,14 @@ class TestNothing:
     def test_a_loss_without_a_graph(self):
         assert find_non_finite(torch.tensor(float("nan")), {}) is None
 
+    def test_a_target_that_is_not_finite_was_made_by_no_operation(self):
+        """Though it has the shape of what a linear layer made."""
+        model, target = nn.Linear(4, 1), torch.full((8, 1), float("nan"))
+        found = find_non_finite(nn.functional.mse_loss(model(torch.randn(8, 4)), target), {})
+
+        assert ("mse_loss", None) == (found.name, found.output)
+        assert found.inputs[0] is target
+
     def test_a_graph_that_was_freed(self):
         """Nobody is disturbed."""
         loss = F.cross_entropy(Model(torch.log)(X), LABELS)

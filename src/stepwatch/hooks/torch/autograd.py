@@ -34,6 +34,8 @@ _REPEATED: Mapping[str, tuple[str, Callable[[torch.Tensor], torch.Tensor]]] = {
     "asin": ("self", torch.asin),
     "div": ("other", torch.reciprocal),
 }
+# Which argument it is that an operation has saved under a name, where that is one for all.
+_PLACES: Mapping[str, int] = {"self": 0, "other": 1, "target": 1}
 # What only gives a parameter another shape, or number format.
 _VIEWS = frozenset({"t", "view", "transpose", "unsqueeze", "to_copy", "permute"})
 _NAME = re.compile(r"Backward\d*$")
@@ -113,9 +115,10 @@ def find_non_finite(loss: torch.Tensor, names: Mapping[int, str]) -> NonFiniteOp
     for is_bad in (_is_hard, _is_not_finite):  # minus infinity alone may be a mask
         for node, saved in nodes:
             inputs = {key: value for key, value in saved.items() if not _RESULTS.search(key)}
-            bad = next(filter(is_bad, inputs.values()), None)
-            if bad is not None:
-                return _made_by_producer(node, consumers, bad, names)
+            key = next((key for key, value in inputs.items() if is_bad(value)), None)
+            if key is not None:
+                place = _PLACES.get(key)
+                return _made_by_producer(node, consumers, inputs[key], names, place)
             made = [value for key, value in saved.items() if key not in inputs]
             key, repeat = _REPEATED.get(operation(node), ("", torch.abs))
             if key in inputs:
@@ -548,9 +551,14 @@ def _parameter_of(node: Any) -> torch.Tensor | None:
 
 
 def _made_by_producer(
-    node: Any, consumers: Mapping[Any, Any], bad: torch.Tensor, names: Mapping[int, str]
+    node: Any,
+    consumers: Mapping[Any, Any],
+    bad: torch.Tensor,
+    names: Mapping[int, str],
+    place: int | None,
 ) -> NonFiniteOperation | None:
-    for producer, index in node.next_functions:
+    producers = node.next_functions
+    for producer, index in producers if place is None else producers[place : place + 1]:
         if producer is None or not _makes(producer, index, bad):
             continue
         if hasattr(producer, "variable"):
@@ -620,7 +628,7 @@ def forward_order(root: Any) -> dict[Any, Any]:
 
 
 def _saved_tensors(node: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield what a node saved of its inputs and outputs, floating point only."""
+    """Yield what a node saved of its inputs and outputs: floating point, and divisors."""
     for name in dir(node):
         if not name.startswith(_PREFIX):
             continue
@@ -629,7 +637,8 @@ def _saved_tensors(node: Any) -> Iterator[tuple[str, torch.Tensor]]:
             value = getattr(node, name)
         values: Iterable[object] = value if isinstance(value, (tuple, list)) else (value,)
         for number, one in enumerate(values):
-            if isinstance(one, torch.Tensor) and one.is_floating_point():
+            is_divisor = name == f"{_PREFIX}other" and operation(node) == "div"
+            if isinstance(one, torch.Tensor) and (one.is_floating_point() or is_divisor):
                 yield f"{name.removeprefix(_PREFIX)}{number or ''}", one
 
 

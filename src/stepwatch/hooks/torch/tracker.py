@@ -493,9 +493,9 @@ class Tracker(HookGuard):
                 function = call.function if call and call.reduction == "mean" else ""
             if self.observer.loss(step, name, value, function):
                 self._loss_since_backward = True
-            is_spoiled = step.is_thin and step.mode is Mode.TRAIN and has_non_finite(step, name)
-            if is_spoiled and self._widens(step):
-                self._find_non_finite(step, value)
+            is_known = step.mode is Mode.TRAIN and (step.is_thin or value.is_cpu)
+            if is_known and has_non_finite(step, name) and self._widens(step):
+                self._find_non_finite(step, name, value)
             if step.has_only_losses:
                 return
             if call is None:
@@ -511,8 +511,12 @@ class Tracker(HookGuard):
             step.widen()
         return is_news
 
-    def _find_non_finite(self, step: OpenStep, loss: torch.Tensor) -> None:
+    def _find_non_finite(self, step: OpenStep, name: str, loss: torch.Tensor) -> None:
         """Observe which operation made values that are not finite, of outputs not observed."""
+        if not step.is_thin and any(
+            not step.is_finite(row) for one, row in step.rows.items() if one != name
+        ):
+            return  # the modules tell
         # With checkpoints what was saved is computed anew, and in that processes may meet.
         is_alone = not (torch.distributed.is_available() and torch.distributed.is_initialized())
         found = None
