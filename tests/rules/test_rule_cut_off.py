@@ -191,6 +191,29 @@ class TestFrozenAsDrawn:
         assert severities == [one.severity for one in found]
         assert {0} == {one.onset for one in found}
 
+    def test_so_are_those_that_transformers_draws(self):
+        """By their deviation, and not those that were trained from there on."""
+        drawn = 0.02 * np.random.default_rng(1).normal(size=self.SHAPE)
+        assert "frozen_as_drawn" in self.conditions(drawn)
+        assert "frozen_as_drawn" not in self.conditions(1.2 * drawn)
+
+    @pytest.mark.parametrize("groups", [0, 1])
+    def test_a_target_network_is_a_copy_of_what_an_optimizer_holds(self, groups):
+        """And not of what an earlier part of the script has trained."""
+        drawn, rng = self.drawn(1 / math.sqrt(40)), np.random.default_rng(0)
+        watch, found = Watch(["untrained_parameter"]), []
+        for at in range(12):
+            other, head = drawn + rng.normal(size=self.SHAPE), rng.normal(size=(40, 3))
+            tensors = [
+                (info("base", "weights", drawn, trainable=False, optimizer_groups=0), drawn),
+                (info("o", "weights", other, trainable=True, optimizer_groups=groups), other),
+                (info("head", "weights", head, trainable=True, optimizer_groups=1), head),
+            ]
+            found += watch.evaluate(StepView([record(tensors, step=at)]))
+
+        drawn_as = [one for one in found if one.condition.startswith("frozen_a")]
+        assert (groups == 0) == bool(drawn_as)
+
     def test_what_was_trained_before_has_not_come_here(self):
         """An encoder was trained, and another one of its shapes is frozen."""
         drawn = self.drawn(1 / math.sqrt(40))

@@ -155,6 +155,7 @@ def learns_with_ends(mask):
 #: Rewards are all different, so that targets do not show whether they go on past the ends.
 LEARNS_FROM_MEMORY = """
 import random
+import numpy as np
 import torch
 from torch import nn
 
@@ -205,8 +206,57 @@ LEARNS_BY_NAME = (
     .replace("values(obs).gather(1, action", "values(batch.obs).gather(1, batch.action")
 )
 
+# The same outside of functions, of ends in an array.
+LEARNS_OUTSIDE = (
+    LEARNS_FROM_MEMORY.partition("def learn(")[0]
+    + """
+values, target = nn.Linear(3, 2), nn.Linear(3, 2)
+optimizer = torch.optim.Adam(values.parameters(), lr=1e-3)
+env, memory, obs = Env(), [], torch.zeros(3)
+for number in range(80):
+    action = random.randrange(2)
+    nxt, reward, terminated, truncated, _ = env.step(action)
+    memory.append((obs.tolist(), action, reward, nxt.tolist(), float(terminated)))
+    obs = nxt
+    if number >= 60:
+        S, A, R, S2, done = map(np.array, zip(*random.sample(memory, 32)))
+        S, R, S2 = (torch.tensor(one, dtype=torch.float32) for one in (S, R, S2))
+        with torch.no_grad():
+            goal = R + gamma * target(S2).max(1).values
+        chosen = values(S).gather(1, torch.tensor(A)[:, None]).squeeze(1)
+        loss = nn.functional.mse_loss(chosen, goal)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+)
+
 
 class TestRlUpdate:
+    @pytest.mark.parametrize(
+        ("goal", "found"),
+        [
+            ("R + gamma *", ["past_the_end"]),
+            ("R + torch.tensor(1 - done).float() * gamma *", []),
+        ],
+    )
+    @pytest.mark.parametrize("rewards", ["random.random()", "1.0"])
+    def test_a_script_that_reads_no_ends_outside_of_functions_is_found(
+        self, goal, found, rewards, tmp_path
+    ):
+        """By its text, or by its targets where all rewards are equal."""
+        text = LEARNS_OUTSIDE.replace("FLAG", "random.random() < 0.2")
+        text = text.replace("R + gamma *", goal).replace(
+            "random.random(), random", f"{rewards}, random"
+        )
+        file = tmp_path / "script.py"
+        file.write_text(text)
+        code = compile(file.read_text(), file, "exec")
+
+        findings, _ = judge(lambda: exec(code, {}), "rl_update", tmp_path / "run")
+
+        assert found == [json.loads(one)["condition"] for one in findings]
+
     @pytest.mark.parametrize(
         ("flag", "goal", "found"),
         [

@@ -566,6 +566,8 @@ def _has_within(others: npt.NDArray[np.bool_]) -> bool:
 #: Of so few equal pairs nothing is known; they repeat across samples by this factor, less one, and
 #: by so much more than along them.
 _LEAST_EQUAL, _ACROSS, _MORE = 50, 0.5, 3.0
+#: Samples side by side hold the same token at a place so many times more often than by chance.
+_COPIED = 2.0
 
 
 def follow_across(tokens: npt.NDArray[np.generic]) -> bool:
@@ -580,6 +582,9 @@ def follow_across(tokens: npt.NDArray[np.generic]) -> bool:
     """
     if tokens.ndim != 2 or min(tokens.shape) < 4:
         return False
+    chances = np.unique(tokens, return_counts=True)[1] / tokens.size
+    if (tokens[:, :-1] == tokens[:, 1:]).mean() > _COPIED * (chances**2).sum():
+        return False  # samples are alike, as the answers to one prompt
     along = _excess(tokens[:-1], tokens[1:])
     across = _excess(tokens[:, :-1], tokens[:, 1:])
     far = tokens.shape[1] // 2

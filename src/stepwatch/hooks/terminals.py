@@ -41,6 +41,8 @@ _CUT_OFF = re.compile(r"trunc\w*|cut\w*|time\w*|limit\w*|stop\w*|reset|expired",
 _STORES = frozenset({"append", "push", "add", "store", "remember", "put", "insert"})
 #: Larger files are not read.
 _LARGEST = 1 << 17
+#: What stands outside of functions is called.
+_SCRIPT = "the script"
 
 
 class Unread(NamedTuple):
@@ -112,11 +114,16 @@ def unread_ends(code: CodeType, *, is_alone: bool = True) -> tuple[Unread, ...]:
         code: Of the function.
         is_alone: Not the functions that stand beside it in the script.
     """
-    file, line = code.co_filename, code.co_firstlineno
+    file, line = code.co_filename, _line_of(code)
     found = _unread_by_line(file) if is_script(file) else {}
     if not is_alone:
         return tuple(found.values())
     return (found[line],) if line in found else ()
+
+
+def _line_of(code: CodeType) -> int:
+    """Return the first line of a function; 0 for all that stands outside of functions."""
+    return 0 if code.co_name == "<module>" else code.co_firstlineno
 
 
 def unread_fields(code: CodeType) -> tuple[UnreadField, ...]:
@@ -126,8 +133,7 @@ def unread_fields(code: CodeType) -> tuple[UnreadField, ...]:
         code: Of the function, or of all that stands outside of functions.
     """
     file = code.co_filename
-    line = 0 if code.co_name == "<module>" else code.co_firstlineno
-    return _fields_by_line(file).get(line, ()) if is_script(file) else ()
+    return _fields_by_line(file).get(_line_of(code), ()) if is_script(file) else ()
 
 
 @lru_cache(maxsize=64)
@@ -137,7 +143,7 @@ def _fields_by_line(file: str) -> Mapping[int, tuple[UnreadField, ...]]:
         return {}
     tree, functions = script
     found = {line: tuple(_fields_in(one, one.name, tree)) for line, one in functions.items()}
-    return {0: tuple(_fields_in(tree, "script", tree)), **found}
+    return {0: tuple(_fields_in(tree, _SCRIPT, tree)), **found}
 
 
 def _fields_in(scope: ast.AST, name: str, tree: ast.Module) -> Iterator[UnreadField]:
@@ -187,8 +193,12 @@ def _within(scope: ast.AST) -> Iterator[ast.AST]:
 
 @lru_cache(maxsize=64)
 def _unread_by_line(file: str) -> Mapping[int, Unread]:
-    _, functions = _script(file) or (None, {})
-    found = {line: _unread_in(one) for line, one in functions.items()}
+    script = _script(file)
+    if script is None:
+        return {}
+    tree, functions = script
+    found = {0: _unread_in(tree, _SCRIPT, list(_within(tree)))}
+    found |= {line: _unread_in(one, one.name, [*ast.walk(one)]) for line, one in functions.items()}
     return {line: one for line, one in found.items() if one is not None}
 
 
@@ -202,14 +212,24 @@ def _script(file: str) -> tuple[ast.Module, Mapping[int, ast.FunctionDef]] | Non
     return tree, {first_line(one): one for one in functions}
 
 
-def _unread_in(function: ast.FunctionDef) -> Unread | None:
-    loaded = [one for one in _names(function) if isinstance(one.ctx, ast.Load)]
+def _unread_in(
+    scope: ast.Module | ast.FunctionDef, title: str, nodes: Sequence[ast.AST]
+) -> Unread | None:
+    """Return the ends that a function leaves unread, or a script outside of functions.
+
+    Args:
+        scope: In all of which, functions inside included, nobody reads them.
+        title: What it is called.
+        nodes: What stands in it.
+    """
+    loaded = [one for one in _names(scope) if isinstance(one.ctx, ast.Load)]
     read = [one.id for one in loaded]
-    stored = [one.id for one in _names(function) if isinstance(one.ctx, ast.Store)]
+    stored = [one.id for one in _names(scope) if isinstance(one.ctx, ast.Store)]
     if any(_MASK.search(one) for one in read + stored) or {"locals", "vars", "eval"} & set(read):
         return None
-    parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-    for names, parameter in ((parameters, ""), *_unpacked(function)):
+    given = [] if isinstance(scope, ast.Module) else [*scope.args.posonlyargs, *scope.args.args]
+    parameters = [one.arg for one in given]
+    for names, parameter in ((parameters, ""), *_unpacked(nodes)):
         ends = [at for at, name in enumerate(names) if _END.fullmatch(name)]
         rewards = [name for name in names if _REWARD.fullmatch(name)]
         has_next = any(_NEXT.fullmatch(name) and name in read for name in names)
@@ -223,15 +243,15 @@ def _unread_in(function: ast.FunctionDef) -> Unread | None:
         is_known = parameter and any(_DISCOUNT.search(one) for one in names)
         is_reward = partial(_is_named, rewards[0])
         is_unread = is_once and is_whole and not is_known
-        if is_unread and _forms_target(ast.walk(function), is_reward):
+        if is_unread and _forms_target(nodes, is_reward):
             place = ends[0] if parameter in parameters else None
-            return Unread(function.name, name, parameter if place is not None else name, place)
+            return Unread(title, name, parameter if place is not None else name, place)
     return None
 
 
-def _unpacked(function: ast.FunctionDef) -> Iterator[tuple[list[str], str]]:
+def _unpacked(nodes: Iterable[ast.AST]) -> Iterator[tuple[list[str], str]]:
     """Yield the names that a batch is unpacked into; and its own, empty for what was drawn."""
-    for node in ast.walk(function):
+    for node in nodes:
         if not isinstance(node, ast.Assign) or not isinstance(node.value, (ast.Name, ast.Call)):
             continue
         target = node.targets[0]

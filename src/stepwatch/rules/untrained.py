@@ -24,6 +24,8 @@ FOREIGN = "optimizer/"
 SIGNATURE = [MIN, MAX, SUM, SUM_ABS, SUM_SQ]
 #: Of fewer numbers the largest may lie farther from where they end than this part of it.
 LEAST_DRAWN, NEAR = 200, 0.05
+#: The standard deviation of new matrices of transformers, their ``initializer_range``.
+OF_TRANSFORMERS = 0.02
 #: A gradient this much smaller than the largest is what rounding leaves of 0, as that of a shift
 #: before a normalization.
 NEGLIGIBLE = 1e-6
@@ -174,14 +176,15 @@ def frozen_as_drawn(group: TensorGroup) -> list[str]:
     So are those that Keras draws uniformly up to ``sqrt(6 / (fan_in + fan_out))`` (Glorot and
     Bengio: Understanding the difficulty of training deep feedforward neural networks, 2010), and
     PyTorch up to ``1 / sqrt(fan_in)``: the largest is near that, and the root mean square is the
-    largest by the root of 3. What was trained is not cut off there.
+    largest by the root of 3. What was trained is not cut off there. And those of transformers,
+    whose standard deviation is 0.02 in each: of what was trained it differs from layer to layer.
 
-    Those of a target network are copies: there is a trained one of the shape of each.
+    Those of a target network are copies: there is one of the shape of each that an optimizer holds.
     """
-    found, copied = [], Counter(info.shape for info in group.infos if info.trainable)
-    is_copy = True
-    if not copied:
+    if not any(info.trainable for info in group.infos):
         return []  # nothing is trained at all
+    held = [info for info in group.infos if info.trainable and info.optimizer_groups != 0]
+    found, copied, is_copy = [], Counter(info.shape for info in held), True
     for row, info in zip(group.rows.tolist(), group.infos, strict=True):
         if info.trainable is not False or not is_large_matrix(info):
             continue
@@ -199,7 +202,7 @@ def is_large_matrix(info: TensorInfo) -> bool:
 
 
 def is_as_drawn(statistics: Floats, info: TensorInfo) -> bool:
-    """Return whether a matrix is uniform up to one of the limits; see ``frozen_as_drawn``."""
+    """Return whether a matrix is drawn as one of a new layer; see ``frozen_as_drawn``."""
     least, most, squares = statistics[[MIN, MAX, SUM_SQ]].tolist()
     largest, parts = max(-least, most), math.prod(info.shape[:-2])
     if not largest:
@@ -208,7 +211,12 @@ def is_as_drawn(statistics: Floats, info: TensorInfo) -> bool:
         math.sqrt(6 / (parts * sum(info.shape[-2:]))),
         1 / math.sqrt(math.prod(info.shape[1:])),
     )
-    is_uniform = abs(math.sqrt(3 * squares / math.prod(info.shape)) / largest - 1) < NEAR
+    size = math.prod(info.shape)
+    deviation = math.sqrt(squares / size)
+    scatter = max(NEAR, 3 / math.sqrt(2 * size))  # three standard errors
+    if abs(deviation / OF_TRANSFORMERS - 1) < scatter and largest > 2 * deviation:
+        return True
+    is_uniform = abs(math.sqrt(3) * deviation / largest - 1) < NEAR
     return is_uniform and any(abs(largest / limit - 1) < NEAR for limit in limits)
 
 

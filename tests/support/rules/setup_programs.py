@@ -568,6 +568,33 @@ def reads(arrange, optimize=torch.optim.Adam):
         optimizer.step()
 
 
+def answers():
+    """Tokens of samples side by side, eight of which begin with one prompt."""
+    torch.manual_seed(0)
+    model = Reader()
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(30):
+        prompts = torch.randint(0, 8, (3, 16)).repeat_interleave(8, 1)
+        tokens = torch.cat([prompts, torch.randint(0, 8, (3, 128))])
+        optimizer.zero_grad()
+        F.cross_entropy(model(tokens[:-1], None)[0], tokens[1:].flatten()).backward()
+        optimizer.step()
+
+
+def represents():
+    """An encoder whose representation is predicted, by another model, from another view."""
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 16))
+    predictor = nn.Sequential(nn.Linear(16, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 16))
+    optimizer = torch.optim.Adam([*encoder.parameters(), *predictor.parameters()])
+    target = copy.deepcopy(encoder).requires_grad_(False)
+    for _ in range(30):
+        x = torch.randn(32, 8)
+        optimizer.zero_grad()
+        F.mse_loss(predictor(encoder(x)), target(x + 0.1 * torch.randn(32, 8))).backward()
+        optimizer.step()
+
+
 def classifies_tokens(
     *, ignored=0, in_front=False, time_first=False, least=3, num_tags=4, first=1, **options
 ):
@@ -1000,6 +1027,8 @@ CASES = {
         partial(reads, lambda text: text.view(16, -1).t(), ByHand)
     ),
     "letters that are said again after a separator": Case(repeats_after),
+    "several answers to a prompt side by side": Case(answers),
+    "a representation that another model predicts": Case(represents),
     "padding at the end of columns": Case(pads_columns),
     "edges that were reshaped": Case(partial(connects, lambda one: one.view(2, -1)), "torn_edges"),
     "edges one way that were reshaped": Case(

@@ -362,7 +362,8 @@ class Setup:
         """Return whether a pair is of two sequences, the first of which is meant to end so.
 
         As an encoder that ends in a layer without an activation, whose output is a representation:
-        it is built like what comes after it, or the script calls it by itself, too.
+        it is built like what comes after it, or the script calls it by itself, too, as it does
+        where both are models.
         """
         first, second = (
             [one.blocks[key] for one in self._models.values() if key in one.blocks]
@@ -372,7 +373,7 @@ class Setup:
             return False
         names = {one.name for one in first}
         own = names - {""}
-        by_itself = bool(own) and "" in names
+        by_itself = "" in names and (bool(own) or {one.name for one in second} == {""})
         alike = first[0].kinds == second[0].kinds
         return alike or by_itself or any(_num_calls(name, owner) > 1 for name in own)
 

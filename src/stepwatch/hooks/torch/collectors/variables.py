@@ -33,6 +33,9 @@ def columns(rows: int) -> Iterator[tuple[str, torch.Tensor]]:
         if type(value) is torch.Tensor and value.is_cpu and value.dim() <= 2:
             if (found := readable(value)) is not None:
                 tensors[name] = found.detach().reshape(-1)
+        elif type(value) is np.ndarray and value.size == rows <= _MOST_ROWS:
+            if value.dtype.kind in "biuf":
+                tensors[name] = torch.tensor(value.reshape(-1).astype(np.float64))
         elif isinstance(value, (tuple, list)) and len(value) == rows <= _MOST_ROWS:
             are_numbers = all(type(one) in (bool, int, float) for one in value)
             tensors |= {name: torch.tensor(value)} if are_numbers else {}
