@@ -127,8 +127,8 @@ class TestModules:
             for _ in range(3):
                 if what == "trained between":
                     fit(model, steps=1)
-                with torch.no_grad():
-                    model(x.clone() if what == "another" else x)
+                with torch.inference_mode() if what == "inference" else torch.no_grad():
+                    model(x.clone() if what in ("another", "inference") else x)
                 if what == "changed":
                     x += 1
 

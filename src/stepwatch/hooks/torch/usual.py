@@ -195,7 +195,7 @@ class UsualSteps:
         tracker = self._tracker
         if tracker.steps.mode is not None or tracker.rows.begins_pass(tracker.steps.num_trained):
             return False
-        if known in self._evaluated:
+        if any(one is known for one in self._evaluated):
             self._end_evaluation()
         if not (self._evaluated or self._recorder.thins_next(Mode.EVAL)):
             return False

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary, WeakSet, ref
+from weakref import WeakKeyDictionary, WeakSet
 
 import torch
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler
@@ -21,6 +21,7 @@ from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from ....capture.open_step import OpenStep
 from ....capture.profiling import Phases
 from ....model.steps import Mode
+from ..device import TensorVersion
 from ..events import LossCall
 from ..functional_dropout import leaves_dropout_on
 from ..internals import (
@@ -289,9 +290,8 @@ class Loop:
         self._leaves_on: dict[type, bool] = {}
         self._num_modules, self._num_in_eval, self._dropout = 0, 0, 0.0
         self._num_left_on = self._num_normalizing = 0
-        # What the model was given when it was last evaluated in full, with the versions of the
-        # tensors, and whether that was given to it again.
-        self._given: list[tuple[ref[torch.Tensor], int]] = []
+        # What the model was given when it was last evaluated in full, and whether it was so again.
+        self._given: list[TensorVersion] = []
         self._is_given_again = False
         # How many normalizations had no statistics to go by; those that have, or are trained in
         # eval mode without, and need no look.
@@ -319,13 +319,12 @@ class Loop:
     def begin(self, step: OpenStep, _: object = None, inputs: Sequence[object] = ()) -> None:
         self._num_modules, self._num_in_eval, self._dropout = 0, 0, 0.0
         self._num_unfilled = self._num_left_on = self._num_normalizing = 0
-        tensors = [one for one in inputs if isinstance(one, torch.Tensor)]
+        evaluates = step.mode is not Mode.TRAIN and not in_transform()
+        tensors = [one for one in map(readable, inputs) if one is not None] if evaluates else []
         self._is_given_again = len(tensors) == len(self._given) > 0 and all(
-            known() is one and version == one._version
-            for one, (known, version) in zip(tensors, self._given, strict=True)
+            before.is_same(one) for before, one in zip(self._given, tensors, strict=True)
         )
-        evaluates = step.mode is not Mode.TRAIN
-        self._given = [(ref(one), one._version) for one in tensors] if evaluates else []
+        self._given = [TensorVersion(one) for one in tensors]
         self._is_training |= step.mode is Mode.TRAIN
         self._phases.turn("forward")
 
