@@ -41,6 +41,7 @@ STEPS = {
     "gpt": (150, "torch"),
     "gpt_large": (40, "torch"),
     "ppo": (1500, "torch"),
+    "dqn": (1500, "torch"),
     "gpt_compiled": (150, "torch"),
     "resnet_compiled": (60, "torch"),
     "lightning_mlp": (800, "lightning"),
