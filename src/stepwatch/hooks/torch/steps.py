@@ -110,15 +110,13 @@ class Steps:
         groups = sum(len(one.param_groups) for one in awaited)
         return awaited if groups == len(_groups(awaited)) else []
 
-    def continue_train(self) -> None:
-        """A model has run to be trained, which was not noted."""
-        self._last_mode, self._train_forward = Mode.TRAIN, True
-
-    def continue_evaluation(self, model: torch.nn.Module) -> None:
-        """A model has run without gradients, which was not noted."""
-        self._last_mode = Mode.EVAL
-        self._recorder.open_step(Mode.EVAL)
-        self._evaluated.append(id(model))
+    def continue_step(self, model: torch.nn.Module, mode: Mode) -> None:
+        """A model has run in a TRAIN or EVAL step that goes on, which was not noted."""
+        self._last_mode = mode
+        if mode is Mode.TRAIN:
+            self._train_forward = True
+        else:
+            self._evaluated.append(id(model))
 
     def has_stepped(self, optimizer: torch.optim.Optimizer) -> bool:
         """Return whether an optimizer has stepped in the open step: it ends with the next."""

@@ -512,7 +512,7 @@ class Tracker(HookGuard):
         return is_news
 
     def _find_non_finite(self, step: OpenStep, name: str, loss: torch.Tensor) -> None:
-        """Observe which operation made values that are not finite, of outputs not observed."""
+        """Observe which operation made a loss not finite, where nothing else in the step tells."""
         if not step.is_thin and any(
             not step.is_finite(row) for one, row in step.rows.items() if one != name
         ):
@@ -733,15 +733,9 @@ class Tracker(HookGuard):
         """A loss was computed, and not inside of another."""
         self._on_loss(name, value, LossCall(name, inputs, keywords, module))
 
-    def continue_step(self, model: torch.nn.Module, *, runs: bool) -> None:
-        """Observe the rest of a TRAIN step in which a model has run, or runs."""
-        self.steps.continue_train()
-        self.root = model if runs else None
-        self._begin_thin(self.steps.current())
-
-    def continue_evaluation(self, model: torch.nn.Module, *, runs: bool) -> None:
-        """Observe the rest of an EVAL step in which a model has run, or runs."""
-        self.steps.continue_evaluation(model)
+    def continue_step(self, model: torch.nn.Module, mode: Mode, *, runs: bool) -> None:
+        """Observe the rest of a TRAIN or EVAL step in which a model has run, or runs."""
+        self.steps.continue_step(model, mode)
         self.root = model if runs else None
         self._begin_thin(self.steps.current())
 

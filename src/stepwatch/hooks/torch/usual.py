@@ -158,7 +158,7 @@ class UsualSteps:
         for number, known in enumerate(self._evaluated, 1):
             if (alive := known()) is not None:
                 is_last = number == len(self._evaluated)
-                self._tracker.continue_evaluation(alive, runs=runs and is_last)
+                self._tracker.continue_step(alive, Mode.EVAL, runs=runs and is_last)
 
     def _hand_on(
         self,
@@ -170,7 +170,7 @@ class UsualSteps:
     ) -> None:
         alive = model() if model is not None else None
         if alive is not None:
-            self._tracker.continue_step(alive, runs=runs)
+            self._tracker.continue_step(alive, Mode.TRAIN, runs=runs)
         for info, value in losses.values():
             self._tracker.continue_loss(info, value, is_new=is_new)
 

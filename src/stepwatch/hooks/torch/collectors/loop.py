@@ -319,8 +319,8 @@ class Loop:
     def begin(self, step: OpenStep, _: object = None, inputs: Sequence[object] = ()) -> None:
         self._num_modules, self._num_in_eval, self._dropout = 0, 0, 0.0
         self._num_unfilled = self._num_left_on = self._num_normalizing = 0
-        evaluates = step.mode is not Mode.TRAIN and not in_transform()
-        tensors = [one for one in map(readable, inputs) if one is not None] if evaluates else []
+        given = inputs if step.mode is not Mode.TRAIN else ()
+        tensors = [one for one in map(readable, given) if one is not None]
         self._is_given_again = len(tensors) == len(self._given) > 0 and all(
             before.is_same(one) for before, one in zip(self._given, tensors, strict=True)
         )
