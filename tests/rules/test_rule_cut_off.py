@@ -59,18 +59,35 @@ def distances(*, eps, steps=60, alike_at=50):
         optimizer.step()
 
 
+def masked():
+    """Train by a mean over what a mask leaves, which at one step is nothing."""
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step in range(60):
+        mask = torch.arange(16)[:, None] < (0 if step == 50 else 8)
+        loss = (model(torch.randn(16, 4)).square() * mask).sum() / mask.sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def first_origin(program, run, budget, monkeypatch):
+    """Return the first finding of ``non_finite_origin``; a budget thins steps at once."""
+    monkeypatch.setattr("stepwatch.capture.budget.START_S", 0.0)
+    live = LiveWatch("non_finite_origin")
+    with TorchHook(run=run, listeners=[live], say=lambda _: None, strict=True, budget=budget):
+        program()
+    return live.findings[0]
+
+
 class TestInfiniteDerivative:
     """A forward pass that is finite, and a square root that is taken of 0."""
 
     @pytest.mark.parametrize("budget", [None, 1e-9])
     def test_the_operation_is_named(self, tmp_path, budget, monkeypatch):
         """Also at a step of which only the loss would be observed."""
-        monkeypatch.setattr("stepwatch.capture.budget.START_S", 0.0)
-        live = LiveWatch("non_finite_origin")
-        run = tmp_path / "run"
-        with TorchHook(run=run, listeners=[live], say=lambda _: None, strict=True, budget=budget):
-            distances(eps=0.0)
-        first = live.findings[0]
+        first = first_origin(lambda: distances(eps=0.0), tmp_path / "run", budget, monkeypatch)
 
         assert "the derivative of sqrt is infinite at 0 (3 of 16 elements)" in first.message
         assert "add a small eps inside the sqrt" in first.remedy
@@ -88,20 +105,7 @@ class TestDivisionByZero:
     @pytest.mark.parametrize("budget", [None, 1e-9])
     def test_it_is_named(self, tmp_path, budget, monkeypatch):
         """Also at a step of which only the loss would be observed."""
-        monkeypatch.setattr("stepwatch.capture.budget.START_S", 0.0)
-        live = LiveWatch("non_finite_origin")
-        run = tmp_path / "run"
-        with TorchHook(run=run, listeners=[live], say=lambda _: None, strict=True, budget=budget):
-            torch.manual_seed(0)
-            model = nn.Linear(4, 1)
-            optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-            for step in range(60):
-                mask = torch.arange(16)[:, None] < (0 if step == 50 else 8)
-                loss = (model(torch.randn(16, 4)).square() * mask).sum() / mask.sum()
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-        first = live.findings[0]
+        first = first_origin(masked, tmp_path / "run", budget, monkeypatch)
 
         assert 50 == first.step
         assert "in the output of div: infinity arises in div, which was given 0:" in first.message

@@ -21,7 +21,7 @@ from .circumstances import Circumstances
 from .classes import added
 from .data import ALL_DATA, FewSamples
 from .history import FirstValues, Series
-from .shared import CROSS_ENTROPIES, named_losses, of_same_loss, prefixed
+from .shared import CROSS_ENTROPIES, has_sums, named_losses, of_same_loss, prefixed
 
 # Negative log-likelihoods; what guessing costs is known of those whose classes are counted.
 _LIKELIHOODS = (*CROSS_ENTROPIES, "nll_loss", "gaussian_nll_loss", "poisson_nll_loss")
@@ -379,8 +379,8 @@ class ChanceLevel(Rule):
     def finish(self) -> Findings:
         for held_out in self._held_out.values():
             held_out.end()
-            window = self._windows.get(held_out.name)
             name = held_out.name
+            window = self._windows.get(name)
             if window is None or name in self._weighted or name in self._num_summed:
                 continue
             trained = float(np.mean([*window.losses][-(len(window.losses) + 3) // 4 :]))
@@ -403,8 +403,9 @@ class ChanceLevel(Rule):
         limit = (1 - self.margin) * chance
         value = held_out.best if has_many else held_out.last
         if value >= limit > trained and not z >= self.min_z:
-            how = f"in {held_out.num_rounds} evaluations never below"
-            how = how if has_many else "in the last evaluation it was"
+            how = "in the last evaluation it was"
+            if has_many:
+                how = f"in {held_out.num_rounds} evaluations never below"
             yield self._held_out_finding(
                 held_out,
                 f"what is learned does not hold for the evaluated data: in training it fell to"
@@ -537,7 +538,7 @@ class ChanceLevel(Rule):
 
     def _add(self, step: StepView, window: _Window, loss: TensorView) -> None:
         label = of_same_loss(step, loss, "label")
-        if label is not None and step.scalar("loop/summed_losses", loss.worker) > 0:
+        if label is not None and has_sums(step, loss.worker):
             self._num_summed[loss.name] = float(label.statistics.count)
         value = loss.scalar / self._num_summed.get(loss.name, 1.0)
         window.add(step, value)

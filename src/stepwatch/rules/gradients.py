@@ -27,7 +27,15 @@ from ..numerics.measures import (
 from ..numerics.statistics import COUNT, MAX, MIN, NAN, NEGINF, POSINF, SUM_ABS, SUM_SQ
 from .circumstances import PaddedSequences, Reason, WeightHistory
 from .history import Norms, Series
-from .shared import COMPOSED, in_a_row, is_of_trainable, is_scalar, is_trainable, losses_of
+from .shared import (
+    COMPOSED,
+    has_sums,
+    in_a_row,
+    is_of_trainable,
+    is_scalar,
+    is_trainable,
+    losses_of,
+)
 
 
 class StaleGradients(Rule):
@@ -140,8 +148,11 @@ class GradAccumulationScale(Rule):
             if weight != weight:
                 continue
             self._steps += 1
-            is_mean = not step.scalar("loop/summed_losses", worker) > 0
-            holds = is_mean and parts > 1 and abs(weight - parts) <= self.tolerance * parts
+            holds = (
+                not has_sums(step, worker)
+                and parts > 1
+                and abs(weight - parts) <= self.tolerance * parts
+            )
             holds = holds and _are_micro_batches(step, worker, parts)
             if self.persists(worker, holds):
                 yield self.finding(

@@ -17,7 +17,7 @@ from ..numerics.measures import number, overfit_ratio
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .data import ALL_DATA, FewSamples
 from .history import MeanGuess, Round, RoundLosses, Rounds
-from .shared import is_loss, losses_of, named_losses, of_same_loss
+from .shared import has_sums, is_loss, losses_of, named_losses, of_same_loss
 
 #: An evaluation that ends above what guessing costs by so much is worse than that.
 WORSE = 1.02
@@ -120,8 +120,9 @@ class Overfit(RoundRule):
                 if step.mode is Mode.TRAIN and "boosting" not in loss.record.layout.rows_of:
                     self._at_first.setdefault(loss.name, loss.scalar)
                 label = of_same_loss(step, loss, "label")
-                is_mean = not step.scalar("loop/summed_losses", loss.worker) > 0
-                if loss.info.function == "mse_loss" and label is not None and is_mean:
+                if label is None or loss.info.function != "mse_loss":
+                    continue
+                if not has_sums(step, loss.worker):
                     moments = label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]]
                     self._guesses[loss.name].add_targets(step.mode, moments)
         yield from super().check(step)

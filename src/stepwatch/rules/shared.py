@@ -233,6 +233,11 @@ def of_same_loss(step: StepView, tensor: TensorView, kind: str) -> TensorView | 
     return step.tensor(f"{kind}/{tensor.name.partition('/')[2]}", tensor.worker)
 
 
+def has_sums(step: StepView, worker: str) -> bool:
+    """Return whether a loss of a step is a sum over its targets, and not their mean."""
+    return step.scalar("loop/summed_losses", worker) > 0
+
+
 def is_skipped(step: StepView, worker: str) -> bool:
     """Return whether a gradient scaler skipped the update of a step."""
     return step.scalar("optimizer/skipped", worker) > 0

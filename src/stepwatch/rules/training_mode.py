@@ -93,14 +93,13 @@ class TrainingMode(Rule):
         for worker in step.workers:
             yield from self._unfilled(step, worker)
             yield from self._left_on(step, worker)
-            passes = step.scalar("evaluation/number", worker)
-            if passes >= PASSES and worker in self._workers:
-                self._workers[worker].evaluated_right |= self._workers[worker].drops_only
+            modes = self._workers.setdefault(worker, _Modes())
+            if modes.drops_only and step.scalar("evaluation/number", worker) >= PASSES:
+                modes.evaluated_right = True
             total = step.scalar("loop/modules", worker)
             if not total > 0:
                 continue
             self._evaluated = True
-            modes = self._workers.setdefault(worker, _Modes())
             if step.trains:
                 modes.one_sample += _is_of_one(step, worker)
                 yield from self._evaluate_training(step, worker, modes, total)
