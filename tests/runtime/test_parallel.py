@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
 
 import pytest
 
-from stepwatch.runtime.parallel import map_parallel
+from stepwatch.runtime.parallel import begin, map_parallel, result_of
 
 SOON = 20.0  # longer than anything that works takes
 
@@ -82,3 +83,23 @@ def test_the_first_exception_is_raised():
 
     with pytest.raises(ValueError, match="item 3"):
         map_parallel(read, range(10))
+
+
+@pytest.mark.parametrize(
+    "wait_for",
+    [lambda work: result_of(begin(work)), lambda work: map_parallel(lambda _: work(), "ab")],
+    ids=["one", "many"],
+)
+def test_ctrl_c_is_heard_though_it_woke_another_thread(wait_for):
+    """As one that comes just as the wait begins, which wakes nobody."""
+    first, ended = iter([True]), threading.Event()
+
+    def work():
+        if next(first, False):
+            signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        assert ended.wait(SOON), "nobody heard of it"
+
+    with pytest.raises(KeyboardInterrupt):
+        wait_for(work)
+
+    ended.set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from queue import Empty, SimpleQueue
 from time import monotonic, thread_time
 from typing import TypeVar
@@ -15,6 +15,7 @@ T = TypeVar("T")
 
 _MANY = 8  # items of which one is tried first
 _WAITED_S = 1e-3  # more than a file takes that is in memory
+_HEARS_S = 0.2  # how late Ctrl-C may be heard of
 
 
 def map_parallel(function: Callable[[S], T], items: Iterable[S], *, threads: int = 8) -> list[T]:
@@ -44,7 +45,7 @@ def map_parallel(function: Callable[[S], T], items: Iterable[S], *, threads: int
     for _ in range(min(threads, len(rest))):
         _start(function, todo)
     try:
-        return done + [future.result() for future, _ in rest]
+        return done + [result_of(future) for future, _ in rest]
     finally:
         while _next(todo) is not None:
             pass
@@ -57,6 +58,16 @@ def begin(function: Callable[[], T]) -> Future[T]:
     todo.put((future, None))
     _start(lambda _: function(), todo)
     return future
+
+
+def result_of(future: Future[T]) -> T:
+    """Return what a future returns, once it does, or raise what it raises; Ctrl-C ends the wait.
+
+    A wait without a limit would miss a signal that comes just as it begins.
+    """
+    while not future.done():
+        wait([future], timeout=_HEARS_S)
+    return future.result()
 
 
 def _start(function: Callable[[S], T], todo: SimpleQueue[tuple[Future[T], S]]) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from .parallel import begin
+from .parallel import begin, result_of
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ def answer_to(request: Callable[[], T]) -> T:
     """
     if not _commands or threading.current_thread() is not threading.main_thread():
         return request()
-    return begin(request).result()
+    return result_of(begin(request))
 
 
 def _tell(what: str) -> None:
