@@ -163,6 +163,17 @@ class TestRun:
         (trace,) = trial.profile.traces
         assert b"ProfilerStep#3" in gzip.decompress(trial.store.get(trace))
 
+    def test_no_process_is_started_for_a_short_training_that_nobody_asked_to_profile(
+        self, write, tmp_path
+    ):
+        """Its steps are told."""
+        done = call(STEPWATCH, "run", "--run", "run", write(SLOWLY + LOOP), "3", cwd=tmp_path)
+        profile = Trial(tmp_path / "run").profile
+
+        assert 0 == done.returncode, done.stderr
+        assert profile.steps().num_rows
+        assert ({}, 0) == (profile.machines, profile.system().num_rows)
+
     def test_it_can_be_left_out(self, write, tmp_path):
         """Then nothing of a profile is in the run."""
         done = call(
@@ -196,7 +207,8 @@ class TestRun:
     def test_a_mirror_has_what_the_sampler_wrote(self, write, tmp_path):
         """Another process writes it, and it is copied all the same."""
         script = write(SLOWLY + LOOP)
-        done = call(STEPWATCH, "run", "--run", "run", "--mirror", "copy", script, "6", cwd=tmp_path)
+        options = ("--run", "run", "--mirror", "copy", "--profile")
+        done = call(STEPWATCH, "run", *options, script, "6", cwd=tmp_path)
         ours, theirs = Trial(tmp_path / "run").profile, Trial(tmp_path / "copy").profile
 
         assert 0 == done.returncode, done.stderr

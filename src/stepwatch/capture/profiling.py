@@ -75,13 +75,18 @@ class SamplerProcess:
         except OSError as error:
             self._note(f"the sampler did not start: {error}")
 
+    def terminate(self) -> None:
+        """Have the process store what it has and end, and do not wait for it."""
+        if self._process is not None:
+            with suppress(OSError):
+                self._process.terminate()
+
     def stop(self) -> None:
-        """Let the process store what it has, and end."""
+        """Have the process store what it has and end, and wait for it."""
+        self.terminate()
         process, self._process = self._process, None
         if process is None:
             return
-        with suppress(OSError):
-            process.terminate()
         try:
             process.wait(_PATIENCE_S)
         except subprocess.TimeoutExpired:
@@ -256,6 +261,9 @@ class Phases:
 _READ_EVERY_S = 2.0
 # A training that is over sooner is over before another process could read much.
 _SAMPLE_AFTER_S = 1.0
+# The same, and how often it reads, where nobody asked for it: they shall hardly pay for it.
+_UNASKED_SAMPLE_AFTER_S = 20.0
+_UNASKED_INTERVAL_MS = 1000
 
 
 class Profiler:
@@ -267,6 +275,7 @@ class Profiler:
     Args:
         config: What is profiled; ``None`` for nothing.
         file: A profiler configuration of SageMaker Debugger, read again whenever it changes.
+        sample_after_s: How long a training lasts before the devices of its machine are read.
 
     Example:
         ``TorchHook(model, run="runs/first", listeners=[Profiler()])``
@@ -276,7 +285,10 @@ class Profiler:
         self,
         config: ProfilerConfig | None = ProfilerConfig(),  # noqa: B008  it is frozen
         file: str | None = None,
+        *,
+        sample_after_s: float = _SAMPLE_AFTER_S,
     ) -> None:
+        self._sample_after_s = sample_after_s
         #: What is profiled now; ``None`` for nothing. Exchanged, never changed.
         self.config = config
         self.spans = Spans()
@@ -288,6 +300,12 @@ class Profiler:
         self._sampler: SamplerProcess | None = None
         self._interval_ms = 0
         self._began_at = self._read_at = time.monotonic()
+
+    @classmethod
+    def by_default(cls) -> Profiler:
+        """Return the profiler of a training whose profile nobody asked for."""
+        config = ProfilerConfig(interval_ms=_UNASKED_INTERVAL_MS)
+        return cls(config, sample_after_s=_UNASKED_SAMPLE_AFTER_S)
 
     def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
         del patterns
@@ -311,7 +329,7 @@ class Profiler:
         if now - self._read_at >= _READ_EVERY_S:
             self._read_at = now
             self._reload()
-        if now - self._began_at >= _SAMPLE_AFTER_S:
+        if now - self._began_at >= self._sample_after_s:
             self._sample()
 
     def finish(self) -> None:
@@ -320,6 +338,8 @@ class Profiler:
                 ending.callback(self._sampler.stop)
             ending.callback(self._work)
             ending.callback(self.spans.flush)
+            if self._sampler is not None:  # it ends while the others are done
+                ending.callback(self._sampler.terminate)
 
     def later(self, work: Callable[[], None]) -> None:
         """Call ``work`` in the background, where it may raise."""

@@ -17,7 +17,6 @@ from ..capture.lifecycle import end_state
 from ..capture.output import Output
 from ..capture.profiling import Profiler
 from ..config import runs_folder
-from ..config.profiler_config import ProfilerConfig
 from ..formats.settings import RunSettings, plain_config
 from ..forward.forwarder import parse_targets
 from ..judge.parameters import parse_rules, rule_specs
@@ -119,7 +118,7 @@ def init(
         reactions=reactions,
         targets=parse_targets(forward),
         output=Output(budget=DEFAULT_SHARE),
-        profiler=Profiler(ProfilerConfig(), None),
+        profiler=Profiler.by_default(),
         quiet=quiet,
         settings=settings,
     )

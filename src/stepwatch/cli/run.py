@@ -57,11 +57,9 @@ def make_profiler(
         return None
     file = profiler_file or find_profiler_config()
     requested = profile or interval_ms is not None or trace or file is not None
-    if not (requested or by_default):
-        return None
-    # Who did not ask for it shall hardly pay for it.
-    unasked = ProfilerConfig() if requested else ProfilerConfig(interval_ms=1000)
-    config = unasked if file is None else read_profiler_config(file)
+    if not requested:
+        return Profiler.by_default() if by_default else None
+    config = ProfilerConfig() if file is None else read_profiler_config(file)
     if config is not None and interval_ms is not None:
         config = replace(config, interval_ms=interval_ms)
     if config is not None and trace:
