@@ -180,9 +180,14 @@ class Recorder:
         thins = self._thins(mode, mode_step)
         return OpenStep(self.plan, mode, mode_step, self.budget if thins else None)
 
-    def thins_next(self, mode: Mode) -> bool:
-        """Return whether of the step of ``mode`` that comes next only losses are observed."""
-        return not self.budget.has_requests and self._thins(mode, self.counter.peek(mode)[1])
+    def thins_next(self, mode: Mode, ahead: int = 0) -> bool:
+        """Return whether of the step of ``mode`` that comes next only losses are observed.
+
+        Args:
+            ahead: Of a later one: so many come before it.
+        """
+        mode_step = self.counter.peek(mode)[1] + ahead
+        return not self.budget.has_requests and self._thins(mode, mode_step)
 
     def _thins(self, mode: Mode, mode_step: int) -> bool:
         return self.budget.thins(mode, mode_step) and not self._must_be_full(mode, mode_step)
@@ -246,6 +251,18 @@ class Recorder:
         self._count(number)
         row = ScalarRow(Mode.TRAIN, layout, number, mode_step, time.time_ns(), values)
         self._carrier.take_soon(row)
+
+    def take_repeated(self, scalars: Iterable[tuple[TensorInfo, float]]) -> None:
+        """Close a TRAIN step of which a hook observed a few numbers, some of them several times.
+
+        Args:
+            scalars: Each with what is known of it. Of those with one name statistics are stored.
+        """
+        number, mode_step = self.counter.next(Mode.TRAIN)
+        step = OpenStep(self.plan, Mode.TRAIN, mode_step, self.budget)
+        for info, value in scalars:
+            step.add(info, np.asarray(value, info.dtype))
+        self.take(step, Mode.TRAIN, number, mode_step)
 
     def _found_beside(self) -> list[tuple[TensorInfo, npt.NDArray[np.generic]]]:
         return [one for found in self.beside for one in found()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.hooks.torch.hook_fixture import nothing_compiled, watched
+from tests.support.hooks.torch.hook_fixture import every_fifth, nothing_compiled, watched
 from tests.support.hooks.torch.registered_runs import registered
 
-__all__ = ["nothing_compiled", "registered", "watched"]
+__all__ = ["every_fifth", "nothing_compiled", "registered", "watched"]

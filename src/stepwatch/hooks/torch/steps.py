@@ -57,6 +57,8 @@ class Steps:
         self._last_mode = Mode.TRAIN
         self._next: OpenStep | None = None
         self._stepped: list[weakref.ref[torch.optim.Optimizer]] = []
+        #: Whether steps ended as one of several optimizers stepped again before all of them had.
+        self.is_uneven = False
         self._waited = False  # a whole step long, for optimizers that never stepped
         self._in_optimizer = False
         self._evaluated: list[int] = []
@@ -101,6 +103,7 @@ class Steps:
             self.mode in (None, Mode.TRAIN)
             and self._last_mode is Mode.TRAIN
             and not (self.hold or self._by_hand or self._stepped or self._next)
+            and not self._recorder.is_open(Mode.TRAIN)
         )
 
     @property
@@ -185,6 +188,7 @@ class Steps:
             if self._recorder.is_open(mode):
                 self.end(mode)
         if self.has_stepped(optimizer):
+            self.is_uneven = self._waited and bool(self._missing_groups())
             self._waited = True
             self.end(Mode.TRAIN)
         elif self._next is not None:

@@ -138,6 +138,8 @@ class Tracker(HookGuard):
         self._budget = recorder.budget
         #: The models that ran to be trained since the last TRAIN step, by their ``id``.
         self.last_models: dict[int, ref[torch.nn.Module]] = {}
+        # And since the last step of an optimizer, which are of the step after where that ends.
+        self._new_models: dict[int, ref[torch.nn.Module]] = {}
         #: Whether an optimizer computed gradients within its step.
         self.has_closure = False
         # Models that have parameters, or are the only one.
@@ -442,7 +444,7 @@ class Tracker(HookGuard):
                 self._budget.observe_next_in_full("another model", FULL_STEPS, evaluations=0)
         self._observe_as(step)
         if mode is Mode.TRAIN:
-            self.last_models[id(model)] = ref(model)
+            self.last_models[id(model)] = self._new_models[id(model)] = ref(model)
             self.names.set_trained(model)
         if step.has_only_losses:
             self._begin_thin(step)
@@ -692,6 +694,7 @@ class Tracker(HookGuard):
 
     def _after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         self.num_optimizer_steps += 1
+        self._new_models = {}
         self.optimizers.ends_step(optimizer, self._loop.num_backward_calls)
         step = self.steps.current()
         if not step.has_only_losses:
@@ -807,7 +810,7 @@ class Tracker(HookGuard):
             if thins:
                 self._pass_over()
                 self._usual.begin()
-            self.last_models = {}
+            self.last_models = dict(self._new_models)
         self._on_step(mode)
 
     def _complete(self, step: OpenStep) -> None:

@@ -3,7 +3,9 @@
 To find out what belongs to which step, and what is a step, costs more than a small training step
 takes. Where each optimizer steps once, and each step runs the same models and computes losses of
 its own, nothing of it has to be found out again: a loss is one number, and the last optimizer ends
-the step. Whatever else happens is handed to the ``Tracker``, with what was observed so far.
+the step. Where some optimizers step more often than others, as a critic's, the step ends as well
+before one of them steps again, and what ran since belongs to the next. Whatever else happens is
+handed to the ``Tracker``, with what was observed so far.
 
 A model that runs without gradients, as one that acts or gives targets, is an EVAL step, which is
 counted. Torch calls no hook of ours but one, before each of the models that ever ran. Another one
@@ -38,12 +40,12 @@ class _Part(NamedTuple):
 
     Args:
         model: That ran last; ``None`` where none did since the optimizer before.
-        losses: By names, whose hashes are known.
+        losses: Each with what is known of it; several may have one name.
         rates: The learning rates of the optimizer's groups.
     """
 
     model: ref[torch.nn.Module] | None
-    losses: dict[str, tuple[TensorInfo, float]]
+    losses: list[tuple[TensorInfo, float]]
     optimizer: ref[torch.optim.Optimizer]
     rates: list[tuple[TensorInfo, float]]
 
@@ -65,10 +67,13 @@ class UsualSteps:
         # last, the losses, and once the optimizer is in its step, its learning rates.
         self._parts: list[_Part] = []
         self._last_model: ref[torch.nn.Module] | None = None
-        self._losses: dict[str, tuple[TensorInfo, float]] = {}
+        self._losses: list[tuple[TensorInfo, float]] = []
         self._rates: list[tuple[TensorInfo, float]] | None = None
-        self._layouts: dict[tuple[TensorInfo, ...], Layout] = {}
-        self._last_layout = Layout(())
+        # By what was observed in a step, the layout of what is stored of it; ``None`` where losses
+        # have one name, of which statistics are stored.
+        self._layouts: dict[tuple[TensorInfo, ...], Layout | None] = {}
+        self._last_infos: tuple[TensorInfo, ...] = ()
+        self._last_layout: Layout | None = Layout(())
         # What ran without gradients in the EVAL step that is open, and whether nothing ran since.
         self._evaluated: list[ref[torch.nn.Module]] = []
         self._evaluates = False
@@ -77,6 +82,7 @@ class UsualSteps:
         self._stepping: torch.optim.Optimizer | None = None
         self._always: Container[str] = ()  # of these statistics are saved at each step
         self._rate_infos: dict[int, list[TensorInfo]] = {}  # by the id of the optimizer
+        self._is_uneven = False  # some optimizers step more often than others
         self._are_apart = False
         self._is_alone = False  # no hook is called on any other module
         self._config: ProfilerConfig | None = None
@@ -98,6 +104,7 @@ class UsualSteps:
         """A TRAIN step has ended, and the next is thin: take it over if all goes as usual."""
         tracker = self._tracker
         optimizers, models = tracker.steps.awaited, tracker.last_models
+        self._is_uneven |= tracker.steps.is_uneven
         num_trained = sum(map(tracker.names.is_trained, tracker.names.roots))
         self._config = config = self._recorder.profiler.config
         is_usual = (
@@ -124,7 +131,7 @@ class UsualSteps:
             self._is_alone = may_be_alone and tracker.watch_only(roots)
 
     def _begin_step(self) -> None:
-        self._parts, self._losses, self._rates = [], {}, None
+        self._parts, self._losses, self._rates = [], [], None
         self._last_model, self._stepping, self._runs = None, None, False
         self._evaluated, self._evaluates = [], False
 
@@ -163,7 +170,7 @@ class UsualSteps:
     def _hand_on(
         self,
         model: ref[torch.nn.Module] | None,
-        losses: dict[str, tuple[TensorInfo, float]],
+        losses: list[tuple[TensorInfo, float]],
         *,
         runs: bool = False,
         is_new: bool = False,
@@ -171,13 +178,17 @@ class UsualSteps:
         alive = model() if model is not None else None
         if alive is not None:
             self._tracker.continue_step(alive, Mode.TRAIN, runs=runs)
-        for info, value in losses.values():
+        for info, value in losses:
             self._tracker.continue_loss(info, value, is_new=is_new)
 
     def _before_forward(self, module: torch.nn.Module, inputs: tuple[object, ...]) -> None:
         tracker = self._tracker
         known = self._known(module)
         if known is not None and torch.is_grad_enabled() and module.training:
+            if self._may_end and not self._recorder.thins_next(Mode.TRAIN, ahead=1):
+                self.leave()
+                tracker.before_thin_forward(module, inputs)
+                return
             self._last_model, self._evaluates = known, False
             if not self._is_alone:
                 self._runs = tracker.pause_inside(module)
@@ -186,6 +197,11 @@ class UsualSteps:
         elif not (self._runs or tracker.loss_depth or self._passes_evaluation(module)):
             self.leave()
             tracker.before_thin_forward(module, inputs)
+
+    @property
+    def _may_end(self) -> bool:
+        """Whether a model that is trained now may do so in the step after this one."""
+        return self._is_uneven and self._last_model is None and bool(self._parts)
 
     def _passes_evaluation(self, module: torch.nn.Module) -> bool:
         """Count a model that runs without gradients; return whether that was all to be done."""
@@ -248,7 +264,7 @@ class UsualSteps:
         number = value.item()  # on a GPU it waits for the model alone, and what is wrong is known
         if not math.isfinite(number):
             return False
-        self._losses[info.name] = info, number
+        self._losses.append((info, number))
         return True
 
     def _is_usual(self, value: Any, info: TensorInfo) -> bool:
@@ -258,8 +274,6 @@ class UsualSteps:
             and value.requires_grad
             and value.shape == info.shape
             and dtype_name(value.dtype) == info.dtype
-            and info.name not in self._losses
-            and (not self._parts or all(info.name not in part.losses for part in self._parts))
             and self._has_usual_level(info)
         )
 
@@ -288,11 +302,18 @@ class UsualSteps:
     def _before_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         tracker = self._tracker
         self._end_evaluation()
+        if self._is_uneven and any(part.optimizer() is optimizer for part in self._parts):
+            self._end_before()
         if tracker.has_closure and self._last_model is None and self._is_awaited(optimizer):
             self._stepping = optimizer
         elif not self._complete(optimizer):
             self.leave()
             tracker.before_any_optimizer(optimizer)
+
+    def _end_before(self) -> None:
+        """An optimizer is about to step again: what ran since belongs to the next step."""
+        if self._last_model is not None and self._losses:
+            self._store()
 
     def _after_closure(self, optimizer: torch.optim.Optimizer) -> None:
         if not self._complete(optimizer):
@@ -351,22 +372,14 @@ class UsualSteps:
         self._loop.stepped()
         stepped = self._optimizers[id(optimizer)]
         self._parts.append(_Part(self._last_model, self._losses, stepped, rates))
-        self._last_model, self._losses, self._rates, self._stepping = None, {}, None, None
+        self._last_model, self._losses, self._rates, self._stepping = None, [], None, None
         if len(self._parts) == len(self._optimizers):
             self._end_step(optimizer)
 
     def _end_step(self, optimizer: torch.optim.Optimizer) -> None:
         """The last optimizer has stepped: store the step."""
-        tracker, scalars = self._tracker, []
-        for part in self._parts:
-            scalars += [*part.losses.values(), *part.rates]
-        self._parts = []
-        scalars += [one for one in tracker.logged.take().items() if self._has_usual_level(one[0])]
-        infos, values = zip(*scalars, strict=True)
-        layout = self._last_layout
-        if layout.tensors != infos:  # which are the very same at most steps
-            layout = self._last_layout = self._layouts.setdefault(infos, Layout(infos))
-        self._recorder.take_scalars(layout, values)
+        tracker = self._tracker
+        self._store()
         if not self._recorder.thins_next(Mode.TRAIN):
             tracker.events.detail = Detail.FULL
             self._loop.skipped()
@@ -376,6 +389,25 @@ class UsualSteps:
         else:
             return
         tracker.resume_hooks()
+
+    def _store(self) -> None:
+        """Store a step of the parts that are over."""
+        scalars: list[tuple[TensorInfo, float]] = []
+        for part in self._parts:
+            scalars += [*part.losses, *part.rates]
+        self._parts = []
+        logged = self._tracker.logged.take().items()
+        scalars += [one for one in logged if self._has_usual_level(one[0])]
+        infos, values = zip(*scalars, strict=True)
+        if infos != self._last_infos:  # which are the very same at most steps
+            if infos not in self._layouts:
+                names = {info.name for info in infos}
+                self._layouts[infos] = Layout(infos) if len(names) == len(infos) else None
+            self._last_infos, self._last_layout = infos, self._layouts[infos]
+        if self._last_layout is not None:
+            self._recorder.take_scalars(self._last_layout, values)
+        else:
+            self._recorder.take_repeated(scalars)
 
 
 def _are_apart(models: Sequence[torch.nn.Module]) -> bool:

@@ -7,6 +7,7 @@ from itertools import count
 
 import pytest
 
+from stepwatch.capture import budget
 from tests.support.hooks.torch.trainings import Watched
 
 
@@ -23,6 +24,25 @@ def watched(tmp_path):
     yield watch
     for one in made:
         one.hook.close()
+
+
+@pytest.fixture(params=[True, False], ids=["held", "at-once"])
+def every_fifth(request, watched, monkeypatch):
+    """Return a function that hooks torch and observes every fifth step in full.
+
+    Only steps that are handed on at once can go as usual; see ``hooks.torch.usual``.
+    """
+    monkeypatch.setattr(budget, "FULL_STEPS", 2)
+    monkeypatch.setattr(budget, "START_S", 0.0)
+    monkeypatch.setattr(budget, "_MEASURED", 10**9)  # the period stays as it is
+
+    def watch(**options):
+        seen = watched(budget=0.03, hold=request.param, **options)
+        seen.hook.recorder.budget.period = 5
+        return seen
+
+    watch.holds = request.param
+    return watch
 
 
 @pytest.fixture(autouse=True)
