@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from stepwatch.hooks.observations import neighbours
 from tests.support.rules.rule_runs import judge
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -199,3 +200,67 @@ class TestPictures:
             return torch.from_numpy(rng.standard_normal(mask.shape)).float(), mask
 
         assert [] == judge(_segments(unrelated), "dependence", tmp_path / "run")[0]
+
+
+def _coloured(arrange, *, noise=0.0):
+    """A model that classifies coloured waves, of which ``arrange`` makes what it is given."""
+
+    def train():
+        torch.manual_seed(0)
+        rng = np.random.default_rng(0)
+        y, x = np.mgrid[:16, :16]
+        model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(784, 2))
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+        for _ in range(24):
+            labels = rng.integers(0, 2, 32)
+            phases = rng.uniform(0, 6, (32, 1, 1))
+            waves = np.sin(0.5 * np.where(labels[:, None, None], x, y) + phases)
+            pictures = waves[..., None] * rng.uniform(0.2, 1, (32, 1, 1, 3))
+            pictures += noise * rng.standard_normal(pictures.shape)
+            given = torch.from_numpy(arrange(pictures)).float()
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(given), torch.from_numpy(labels)).backward()
+            optimizer.step()
+
+    return train
+
+
+class TestChannels:
+    """Pictures with the channels last are given to a model that takes them first."""
+
+    @pytest.mark.parametrize("noise", [0.0, 1.0])
+    def test_pictures_that_were_reshaped_are_found(self, noise, tmp_path):
+        program = _coloured(lambda pictures: pictures.reshape(-1, 3, 16, 16), noise=noise)
+        told = [json.loads(one) for one in judge(program, "dependence", tmp_path / "run")[0]]
+
+        assert ["reshaped"] == [one["condition"] for one in told]
+
+    @pytest.mark.parametrize(
+        "arrange",
+        [
+            lambda pictures: np.moveaxis(pictures, -1, 1),
+            lambda pictures: np.random.default_rng(0).standard_normal((32, 3, 16, 16)),
+            lambda pictures: np.tile(pictures[:, 0, 0, :, None, None], (16, 16)),
+        ],
+        ids=["moved", "noise", "nothing but colour"],
+    )
+    def test_others_are_right(self, arrange, tmp_path):
+        assert [] == judge(_coloured(arrange), "dependence", tmp_path / "run")[0]
+
+    @pytest.mark.parametrize("kind", ["first", "last"])
+    def test_likeness_is_that_of_the_better_order(self, kind):
+        rng = np.random.default_rng(0)
+        smooth = rng.standard_normal((16, 1, 1, 3)) + np.cumsum(
+            np.cumsum(rng.standard_normal((16, 24, 20, 3)), 1), 2
+        )
+        first = np.moveaxis(smooth, -1, 1)
+        right, wrong = (
+            (smooth, first.reshape(smooth.shape))
+            if kind == "last"
+            else (first, smooth.reshape(first.shape))
+        )
+
+        assert neighbours(right)[0] > 0.9 > neighbours(right)[1]
+        assert neighbours(wrong)[0] < 0.8 < neighbours(wrong)[1] == neighbours(right)[0]
+        assert np.isnan(neighbours(right[:, :, :7])).all()
+        assert np.isnan(neighbours(right[..., :1])).all()

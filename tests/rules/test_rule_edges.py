@@ -304,6 +304,15 @@ class TestAllZero:
         assert [1] == steps_at(run("all_zero:tensor_regex=bias", steps))
         assert [0] == steps_at(run("all_zero:tensor_regex=bias,skip_initial=false", steps))
 
+    def test_what_is_evaluated_before_anything_was_trained_may_be_zero(self):
+        """As the last layer of a policy that begins with no action."""
+        zero = {"outputs": {"o": [0.0]}}
+        steps = [step_of(zero, n, Mode.EVAL, mode_step=n) for n in range(3)]
+        steps += [step_of(zero, 3, Mode.TRAIN, mode_step=0)]
+        assert [3] == steps_at(run("all_zero:collection_names=outputs", steps))
+        steps += [step_of(zero, 4, Mode.EVAL, mode_step=3)]
+        assert [4] == steps_at(run("all_zero:collection_names=outputs,start_step=4", steps))
+
     @pytest.mark.parametrize(
         ("outputs", "settings", "expected"),
         [

@@ -225,12 +225,13 @@ class TestRateForFactor:
         assert "rate_for_factor" not in of_function(function, 50)
 
 
-def ended(rates, *, level=None, every=1):
+def ended(rates, *, level=None, every=1, epoch=1):
     """Return what is found at the end, of rates known at all steps and schedules at some.
 
     Args:
         level: What the rate is of what the schedule is for; ``None`` for an unknown schedule.
         every: At every so many steps the schedule is known, of the first 60.
+        epoch: The schedule is stepped after so many steps of the optimizer.
     """
     watch = Watch(RULE)
     for step, rate in enumerate(rates):
@@ -240,12 +241,29 @@ def ended(rates, *, level=None, every=1):
             kinds["loop"] = dict(
                 zip(
                     [f"loop/{name}" for name in names],
-                    [step + 1.0, step + 1.0, 1.0, 1.0],
+                    [step + 1.0, (step + 1.0) // epoch, 1.0, 1.0],
                     strict=False,
                 )
             ) | {"loop/scheduler_level": level(rate)}
         watch.evaluate(step_of(kinds, step, Mode.TRAIN))
     return [one.condition.partition(" ")[0] for one in watch.finish()]
+
+
+class TestClimbing:
+    """A warm-up is counted in steps, and the schedule is stepped once an epoch."""
+
+    @pytest.mark.parametrize(
+        ("warm_up", "epoch", "found"),
+        [(60, 20, ["slow_at_end"]), (10, 20, []), (20, 20, []), (60, 5, [])],
+        ids=["a fifth of the way", "at its end", "more than half of the way", "often stepped"],
+    )
+    def test_where_the_rate_climbs_to_the_end_and_is_not_half_way(self, warm_up, epoch, found):
+        rates = [0.05 * min(1.0, (step // epoch + 1) / warm_up) for step in range(12 * epoch)]
+        assert found == ended(rates, level=lambda rate: rate / 0.05, epoch=epoch)
+
+    def test_a_low_rate_that_stays_is_meant(self):
+        rates = [0.05 * min(0.2, (step // 20 + 1) / 20) for step in range(240)]
+        assert [] == ended(rates, level=lambda rate: rate / 0.05, epoch=20)
 
 
 class TestLongWarmUp:

@@ -36,6 +36,7 @@ from .observations import (
     NO_DATA,
     alignment,
     correlation,
+    neighbours,
 )
 from .padding import counts_padding
 
@@ -169,9 +170,11 @@ class Evidence:
             if given is not None and label is not None and given.ndim >= 2:
                 found[4:8] = shifts(given, label)
                 found[8:10] = correlation(given, label)
-                found[13:] = alignment(given, label)
+                found[13:16] = alignment(given, label)
                 if together is not None:
                     found[10] = together
+            if given is not None:
+                found[16:] = neighbours(given)
             found[11] = compared.get(name, math.nan)
             # below 0 for what is not known: a nan would be one that training has made
             found = np.nan_to_num(found, nan=-1.0)

@@ -53,6 +53,8 @@ DEPENDENCE = (
     "aligned",  # of how many samples the target lies on the picture as they are,
     "flipped",  # and of how many where it is flipped or turned; see ``alignment``,
     "pictures",  # of how many pictures
+    "neighbours",  # how pixels of a picture correlate with those beside them, as they are,
+    "other_order",  # and where the axis of channels is read at its other place; see ``neighbours``
 )
 #: Of fewer rows and columns a high correlation with the target is no surprise; in more columns it
 #: is not looked for.
@@ -67,7 +69,55 @@ _NOISE = 1e-6
 # smaller pictures or fewer, it is not looked at.
 _UNLIKE_OTHERS, _OF_OTHERS, _ELSEWHERE, _LEAST_EXPLAINED = 1.5, 0.9, 0.5, 0.02
 _LEAST_PICTURES = 8
+# Colours and the like are so many channels; of fewer pairs of pixels a correlation is noise.
+_CHANNELS, _LEAST_PAIRS = (2, 3, 4), 5000
 _MOST_PICTURES, _MOST_CLASSES, _MOST_PIXELS, _LEAST_SIZE = 32, 16, 1 << 20, 8
+
+
+def neighbours(given: npt.NDArray[np.generic]) -> tuple[float, float]:
+    """Return how alike pixels side by side are in pictures, and in another order of their elements.
+
+    The other order is that of pictures whose axis of channels lies at the other end. Were they
+    reshaped where that axis was to be moved, they are pictures in that order only.
+
+    Args:
+        given: Shape ``[samples, height, width, channels]`` or ``[samples, channels, height,
+            width]``, of 2 to 4 channels and at least 8 pixels each way.
+
+    Returns:
+        Pearson's coefficient of pixels of one channel side by side, and of those one above the
+        other, whichever is less, and 0 at least; of both orders. Nan for what is no such picture,
+        or of fewer than 5,000 pairs.
+    """
+    nothing = math.nan, math.nan
+    if given.ndim != 4 or given.dtype.kind not in "fiu":
+        return nothing
+    pictures = given[:_MOST_PICTURES]
+    samples, *sizes = pictures.shape
+    is_last = sizes[2] in _CHANNELS
+    if is_last == (sizes[0] in _CHANNELS) or pictures.size > _MOST_PIXELS:
+        return nothing
+    channels = sizes.pop(2 if is_last else 0)
+    if min(sizes) < _LEAST_SIZE or pictures.size < _LEAST_PAIRS:
+        return nothing
+    last, first = ((samples, *sizes, channels), (samples, channels, *sizes))
+    orders = [
+        np.moveaxis(pictures.reshape(last), -1, 1).astype(np.float64),
+        pictures.reshape(first).astype(np.float64),
+    ]
+    as_last, as_first = map(_likeness, orders)
+    return (as_last, as_first) if is_last else (as_first, as_last)
+
+
+def _likeness(pictures: npt.NDArray[np.float64]) -> float:
+    """Return the least correlation of pixels beside each other and above each other."""
+    centred = pictures - pictures.mean((0, 2, 3), keepdims=True)
+    pairs = (centred[..., 1:], centred[..., :-1]), (centred[..., 1:, :], centred[..., :-1, :])
+    found = []
+    for one, other in pairs:
+        scale = math.sqrt(float((one**2).sum()) * float((other**2).sum()))
+        found.append(float((one * other).sum()) / scale if scale > 0 else math.nan)
+    return max(0.0, min(found)) if all(map(math.isfinite, found)) else math.nan
 
 
 def is_noisy_series(places: npt.NDArray[np.float64], at: int) -> bool:

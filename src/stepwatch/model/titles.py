@@ -31,6 +31,7 @@ TITLES: Mapping[str, str] = {
     "dependence:flipped": "targets are flipped against their pictures",
     "dependence:future": "prediction sees the future",
     "dependence:order": "predictions and targets are in different orders",
+    "dependence:reshaped": "pictures were reshaped, not transposed",
     "dependence:samples": "samples of a batch influence each other",
     "embedding_drift": "embedding drifts",
     "embedding_drift:alike": "embedding vectors become alike",

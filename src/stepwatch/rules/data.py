@@ -31,6 +31,9 @@ LATE, IN_TASKS = 2 / 3, 0.1
 BY_HEART = 64
 #: So many targets must lie flipped against their pictures, and this share of all.
 LEAST_FLIPPED, LEAST_SHARE = 6, 0.1
+#: Pixels side by side correlate in another order of the elements of a picture, by so much at least,
+#: and by so much more than as they are, both by Fisher's transformation.
+LEAST_LIKE, MORE_LIKE = 0.03, 0.03
 _DERIVATIVES = ("derivatives:statistics:steps=5+9+20+100+500+2000+10000",)
 
 
@@ -46,6 +49,8 @@ _REMEDIES = {
     "ahead": "shift the targets by one position, once: in the data or in the loss",
     "flipped": "draw a flip or rotation once and do it to picture and target alike; see which axis"
     " of the target is its height",
+    "reshaped": "move the axis of channels, by np.moveaxis, transpose or permute: reshape and view"
+    " leave the elements in their order, so that rows and channels are mixed",
 }
 
 
@@ -59,7 +64,8 @@ class Dependence(Rule):
     them for steps of time, as its sizes show. By the targets themselves: ``order``,
     they are the next tokens, in another order than the predictions; ``ahead``, they are the next
     but one. ``flipped``: they lie on their pictures flipped or turned, such as masks that a random
-    augmentation left where they were.
+    augmentation left where they were. ``reshaped``: the elements of what the model is given are
+    pictures where the axis of channels is read at its other place, and none as they are.
     """
 
     name = "dependence"
@@ -130,6 +136,7 @@ class Dependence(Rule):
         # A recurrent layer goes along the first axis, and time is on the second, as targets show.
         is_across = sample.as_time == 0 and is_next and sample.others > self.min_share
         as_time = sample.as_time == 1 or is_across
+        as_is, other = np.arctanh(np.minimum([sample.neighbours, sample.other_order], 1 - 1e-9))
         return {
             "future": (
                 is_next and not turned and sample.future > self.min_share,
@@ -164,6 +171,13 @@ class Dependence(Rule):
                 sample.same_2 >= COPY_SHARE and not one_ahead,
                 sample.same_2,
                 "is compared with the next token but one",
+            ),
+            "reshaped": (
+                bool(other >= LEAST_LIKE and other - as_is >= MORE_LIKE),
+                sample.other_order,
+                "is that of pictures that were reshaped where an axis was to be moved: with the"
+                f" axis of channels at its other place pixels side by side correlate by"
+                f" {number(sample.other_order)}, and as they are by {number(sample.neighbours)}",
             ),
         }
 

@@ -17,7 +17,7 @@ from ..model.steps import Mode
 from ..numerics.measures import loss_fall_percent, loss_verdict, number, robust_log_z, robust_z
 from .circumstances import Circumstances, Reason, Stages
 from .history import LOST, FirstValues, LossHistory, LossJump, RecentLosses
-from .shared import is_loss, is_scalar, losses_of
+from .shared import begun_anew, is_loss, is_scalar, losses_of
 
 #: Below this fraction of its peak a learning rate winds a training down.
 WINDING_DOWN = 0.1
@@ -140,7 +140,8 @@ class LossNotDecreasing(Rule):
         " turn, or of six or more models one after"
         " the other, as in meta-learning, one of a random forest, one that was ever negative, one"
         " that is a tenth of another or less, or a plateau below a tenth of the learning rate's"
-        " peak.",
+        " peak; and compare no losses of before the script gave the model other weights, of no"
+        " file.",
     )
 
     def begin(self) -> None:
@@ -157,6 +158,8 @@ class LossNotDecreasing(Rule):
 
     def check(self, step: StepView) -> Findings:
         self._circumstances.add(step)
+        if self.plain_only and begun_anew(step):
+            self._series.clear()
         if step.trains:
             for group in step.groups("learning_rates"):
                 rate = float(np.abs(group.quantity("mean")).max())

@@ -168,6 +168,11 @@ def prefixed(step: StepView, collection: str, prefix: str) -> Iterator[TensorGro
             yield group.where(mask)
 
 
+def begun_anew(step: StepView) -> list[str]:
+    """Return the workers whose model was given other weights, which are of no file, meanwhile."""
+    return [one.record.worker for one in prefixed(step, "checkpoints", "checkpoint/given/")]
+
+
 def named_losses(step: StepView, *prefixes: str) -> set[str]:
     """Return the losses that tensors of ``setup`` are about whose name begins with a prefix."""
     return {
@@ -243,7 +248,7 @@ def is_skipped(step: StepView, worker: str) -> bool:
     return step.scalar("optimizer/skipped", worker) > 0
 
 
-_SIZE = 16
+_SIZE = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +272,8 @@ class DependenceSample:
         aligned: Of how many pictures the target lies as they do,
         flipped: and of how many as they do flipped or turned,
         pictures: of how many that were looked at.
+        neighbours: How pixels of the pictures correlate with those beside them,
+        other_order: and where the axis of channels is read at its other place.
     """
 
     others: float
@@ -285,6 +292,8 @@ class DependenceSample:
     aligned: float
     flipped: float
     pictures: float
+    neighbours: float
+    other_order: float
 
 
 def dependence_samples(step: StepView) -> Iterator[tuple[TensorView, DependenceSample]]:

@@ -66,7 +66,9 @@ class AllZero(TensorRule):
     )
     consecutive: int = parameter(1, "So many steps in a row.", at_least=1)
     skip_initial: bool = parameter(
-        True, "Leave out, at step 0, biases and others that start at zero; `false` in compat."
+        True,
+        "Leave out, at step 0, biases and others that start at zero, and evaluations before"
+        " anything was trained; `false` in compat.",
     )
     skip_further: bool = parameter(
         True, "Of a tuple that a module returns look at the first element; `false` in compat."
@@ -94,6 +96,8 @@ class AllZero(TensorRule):
 
     def check(self, step: StepView) -> Findings:
         self._remember(step)
+        if self.skip_initial and not (step.trains or step.train_step):
+            return  # nothing was trained yet, and last layers may begin at zero
         for group, names in self._tensors.groups(step):
             percent, zero = self._is_zero(step, group)
             worker = group.record.worker

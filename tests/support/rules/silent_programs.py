@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import partial
 
 import torch
@@ -209,15 +210,19 @@ def jumping(ratio, steps=80):
         optimizer.step()
 
 
-def optimizer_made_anew(every=None, unfrozen=None, steps=40, eps=1e-8):
-    """Adam is made anew, for the same parameters or for more of them."""
+def optimizer_made_anew(every=None, unfrozen=None, steps=40, eps=1e-8, *, rewinds=False):
+    """Adam is made anew, for the same parameters, as they were at first, or for more of them."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    initial = copy.deepcopy(model.state_dict())
     model[0].requires_grad_(unfrozen is None)
     for step, (x, y) in enumerate(_batches(steps)):
         if step == unfrozen:
             model[0].requires_grad_(True)
         if step == 0 or step == unfrozen or (every and step % every == 0):
+            optimizer = None
+            if rewinds:
+                model.load_state_dict(initial)
             trained = [p for p in model.parameters() if p.requires_grad]
             optimizer = torch.optim.Adam(trained, lr=1e-2, eps=eps)
         optimizer.zero_grad()
@@ -464,6 +469,7 @@ SILENT = [
     Scenario("stale_optimizer_state", partial(optimizer_made_anew, every=1), True),
     Scenario("stale_optimizer_state", optimizer_made_anew, False),
     Scenario("stale_optimizer_state", partial(optimizer_made_anew, every=15), True),
+    Scenario("stale_optimizer_state", partial(optimizer_made_anew, every=15, rewinds=True), False),
     Scenario("stale_optimizer_state", partial(optimizer_made_anew, unfrozen=15), False),
     Scenario("stale_optimizer_state", partial(optimizer_made_anew, eps=100.0), True),
     Scenario("stale_optimizer_state", moment_overwritten, True),

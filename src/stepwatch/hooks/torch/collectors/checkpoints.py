@@ -45,8 +45,9 @@ from ..observe import Observer, on_host
 from ..tensors import dtype_name, evenly_spaced, plain, readable, to_numpy
 
 COLLECTION, NAME = "checkpoints", "checkpoint/loaded"
-#: Before the class of a module that was given its own parameters, or the same ones again and again.
-LIVE, AGAIN = "checkpoint/live/", "checkpoint/again/"
+#: Before the class of a module that was given its own parameters, the same ones again and again, or
+#: others that are of no file.
+LIVE, AGAIN, GIVEN = "checkpoint/live/", "checkpoint/again/", "checkpoint/given/"
 #: How often that is; of so many loads, by so many weights.
 MOST_AGAIN, _MOST_GIVEN, _FEW_COMPARED = 4, 16, 8
 #: Of more bytes no digests are taken: that would take longer than a training should wait.
@@ -379,13 +380,14 @@ class Checkpoints:
         if before is None or before.module() is not module or not isinstance(state, Mapping):
             return
         given = _as_weights(state)
-        trained_by = self._trained_by(module) if self._num_steps() else []
-        if trained_by:
-            if before.are(given):
-                self._tell(LIVE, module, self._num_steps())
-            elif (times := self._count_again(module, trained_by)) >= MOST_AGAIN:
-                self._tell(AGAIN, module, times)
         file = self._file_of(given.values())
+        trained_by = self._trained_by(module) if self._num_steps() else []
+        if trained_by and before.are(given):
+            self._tell(LIVE, module, self._num_steps())
+        elif trained_by and (times := self._count_again(module, trained_by)) >= MOST_AGAIN:
+            self._tell(AGAIN, module, times)
+        elif given and file is None and self._names.is_trained(module):
+            self._tell(GIVEN, module, self._num_steps())
         if file is None or not given:
             return
         own = _tensors_of(module)
