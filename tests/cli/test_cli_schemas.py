@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import click
@@ -19,8 +20,12 @@ SCHEMAS = Path(__file__).parents[2] / "docs/schemas"
 OTHERWISE = {
     "check": "verdict",
     "watch": "verdict",
+    "run": "verdict",
     "jobs list": "jobs-list",
+    "jobs resume": "jobs-status",
     "jobs status": "jobs-status",
+    "jobs stop": "jobs-status",
+    "jobs submit": "jobs-status",
 }
 #: What is called, in a folder with two runs and a checkpoint.
 CALLS = {
@@ -39,6 +44,7 @@ CALLS = {
     "report": ["report", "runs/one"],
     "rules": ["rules"],
     "runs": ["runs"],
+    "skill": ["skill", "show"],
     "show": ["show", "runs/one", "--tensor", "0.weight"],
     "verify": ["verify", "runs/one"],
     "watch": ["watch", "runs/one"],
@@ -102,6 +108,33 @@ def test_what_is_printed_is_as_the_schema_says(folder, verb):
     jsonschema.validate(json.loads(done.stdout), schema_of(verb))
 
 
+def test_the_verdict_on_a_script_follows_what_it_prints(folder):
+    """It is what check says of the run."""
+    script = folder / "loud.py"
+    script.write_text((folder / "train.py").read_text() + "print('{not ours}')\n")
+    done = call(STEPWATCH, "run", "--run", "runs/loud", "--json", "loud.py", "spoil", cwd=folder)
+    checked = call(STEPWATCH, "check", "runs/loud", "--json", cwd=folder)
+    printed, _, document = done.stdout.partition("{not ours}\n")
+
+    assert 0 == done.returncode, done.stderr
+    assert "schema_version" not in printed
+    jsonschema.validate(json.loads(document), schema_of("run"))
+    told, judged = json.loads(document), json.loads(checked.stdout)
+    assert [one["cause"] for one in told["chains"]] == [one["cause"] for one in judged["chains"]]
+    assert ("runs/loud", "finished") == (told["run"][-9:], told["state"])
+
+
+def test_the_address_of_the_dashboard_is_as_its_schema_says(folder):
+    arguments = [STEPWATCH, "dash", "runs", "--port", "0", "--json"]
+    with subprocess.Popen(arguments, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
+        lines = list(iter(server.stdout.readline, "}\n"))
+        server.terminate()
+
+    document = json.loads("".join([*lines, "}"]))
+    jsonschema.validate(document, schema_of("dash"))
+    assert document["url"].startswith("http://localhost:")
+
+
 @pytest.mark.slow
 def test_a_certificate_is_as_its_schema_says(folder):
     done = call(STEPWATCH, "certify", "--steps", "2", "--json", "train.py", cwd=folder)
@@ -113,7 +146,11 @@ def test_a_certificate_is_as_its_schema_says(folder):
 @pytest.mark.slow
 def test_the_status_of_a_job_is_as_its_schema_says(folder, monkeypatch):
     monkeypatch.setenv("STEPWATCH_JOBS", str(folder / "jobs"))
-    call(STEPWATCH, "jobs", "submit", "--name", "one", "--wait", "train.py", cwd=folder)
+    options = ("--name", "one", "--wait", "--json")
+    submitted = call(STEPWATCH, "jobs", "submit", *options, "train.py", cwd=folder)
+
+    jsonschema.validate(json.loads(submitted.stdout), schema_of("jobs submit"))
+    assert "Completed" == json.loads(submitted.stdout)["status"]
     for verb, *names in (("status", "one"), ("list",)):
         done = call(STEPWATCH, "jobs", verb, *names, "--json", cwd=folder)
 

@@ -87,7 +87,7 @@ def check(
     ]
     status = max(verdict.exit_status for verdict in verdicts)
     if as_json or form == "json":
-        documents = [_document(*one) for one in zip(trials, verdicts, strict=True)]
+        documents = [one.document(of) for of, one in zip(trials, verdicts, strict=True)]
         several = {"schema_version": SCHEMA_VERSION, "exit_status": status, "runs": documents}
         print_json(several if len(runs) > 1 else documents[0])
     elif form == "text":
@@ -132,11 +132,6 @@ def _judge_here(trials: Sequence[Trial], specs: Sequence[str]) -> list[Verdict]:
 def _judge_on_ray(trials: Sequence[Trial], specs: Sequence[str]) -> list[Verdict]:
     parts = evaluate_on_ray([trial.url for trial in trials], specs, _with_progress)
     return [verdict_of(trial, found) for trial, found in zip(trials, parts, strict=True)]
-
-
-def _document(trial: Trial, verdict: Verdict) -> dict[str, object]:
-    about = {"run": trial.url, "state": trial.state, "steps": len(trial.steps())}
-    return {**verdict.to_dict(), **about}
 
 
 def _with_progress(items: Iterable[T], total: int) -> Iterable[T]:
@@ -184,7 +179,7 @@ def watch(
     output.print(f"the run {trial.state}, {len(trial.steps())} steps", markup=False)
     verdict = verdict_so_far(trial, findings, engine.statuses())
     if as_json:
-        print_json(_document(trial, verdict))
+        print_json(verdict.document(trial))
         return verdict.exit_status
     print_headline(output, verdict.headline)
     print_outcomes(output, verdict, verbose=verbose)

@@ -14,6 +14,7 @@ from ..dashboard.server import Server, listen
 from ..errors import RunNotFound, StoreError
 from ..runtime.process import is_loopback
 from ..store import open_store, scheme_of
+from .console import print_json
 from .run_names import RUN, RunVerb
 
 DEFAULT_PORT = 6460
@@ -26,6 +27,7 @@ DEFAULT_PORT = 6460
 @click.option("--token", help="What one must know to look; made anew, or $STEPWATCH_TOKEN.")
 @click.option("--no-token", is_flag=True, help="Let every user of this machine look.")
 @click.option("--no-open", is_flag=True, help="Open no browser.")
+@click.option("--json", "as_json", is_flag=True, help="Print the address as JSON; open no browser.")
 def dash(
     location: str | None,
     port: int | None,
@@ -34,6 +36,7 @@ def dash(
     *,
     no_token: bool,
     no_open: bool,
+    as_json: bool,
 ) -> int:
     """Show runs as pages in a browser, live while they train.
 
@@ -44,8 +47,11 @@ def dash(
     target = location or str(runs_folder())
     _check(target)
     server = _listen(target, host, port, "" if no_token else token or server_token() or None)
-    print(f"stepwatch: {target} at {server.url} (Ctrl-C ends it)", flush=True)
-    if not no_open and is_loopback(host) and sys.stdout.isatty():
+    if as_json:
+        print_json({"shown": target, "url": server.url})
+    else:
+        print(f"stepwatch: {target} at {server.url} (Ctrl-C ends it)", flush=True)
+    if not (no_open or as_json) and is_loopback(host) and sys.stdout.isatty():
         webbrowser.open(server.url)
     try:
         server.run()

@@ -57,6 +57,7 @@ def jobs(context: click.Context) -> None:
     "--audit/--no-audit", "audits", default=True, help="Fail if what it saved is not finite."
 )
 @click.option("--wait", is_flag=True, help="Show its log until it has ended.")
+@click.option("--json", "as_json", is_flag=True, help="Print its status as JSON, last.")
 def submit(
     script: str,
     arguments: tuple[str, ...],
@@ -77,6 +78,7 @@ def submit(
     tensorboard: bool,
     audits: bool,
     wait: bool,
+    as_json: bool,
 ) -> int:
     """Run SCRIPT with its ARGUMENTS as a job, and go on here at once.
 
@@ -100,15 +102,15 @@ def submit(
         ray=ray,
         audits=audits,
     ).submit()
-    output_to = console()
-    output_to.print(f"submitted {job.name}; its run is {job.run}", markup=False)
+    told = console(stderr=as_json)
+    told.print(f"submitted {job.name}; its run is {job.run}", markup=False)
     if not wait:
-        output_to.print(f"look at it with: stepwatch jobs status {job.name}", markup=False)
-        return 0
-    for line in job.logs(follow=True):
-        print(visible_log(line), flush=True)
-    _show(job)
-    return 0 if job.status().status == "Completed" else 1
+        told.print(f"look at it with: stepwatch jobs status {job.name}", markup=False)
+    for line in job.logs(follow=True) if wait else ():
+        print(visible_log(line), file=told.file, flush=True)
+    if wait or as_json:
+        _show(job, as_json=as_json)
+    return 0 if not wait or job.status().status == "Completed" else 1
 
 
 @jobs.command("list")
@@ -130,11 +132,7 @@ def show_list(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(name: str, *, as_json: bool) -> None:
     """Say how the job NAME stands, what it went through, and what its rules say."""
-    job = attach(name)
-    if as_json:
-        print_json({**asdict(job.status()), "metrics": job.metrics()})
-    else:
-        _show(job)
+    _show(attach(name), as_json=as_json)
 
 
 @jobs.command()
@@ -148,18 +146,22 @@ def logs(name: str, *, follow: bool) -> None:
 
 @jobs.command()
 @click.argument("name")
-def stop(name: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print its status as JSON.")
+def stop(name: str, *, as_json: bool) -> None:
     """Ask the job NAME to stop."""
-    attach(name).stop()
-    print_text(f"{name} is asked to stop")
+    job = attach(name)
+    job.stop()
+    _tell(job, f"{name} is asked to stop", as_json=as_json)
 
 
 @jobs.command()
 @click.argument("name")
-def resume(name: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print its status as JSON.")
+def resume(name: str, *, as_json: bool) -> None:
     """Begin the job NAME again, which failed or was stopped; it finds its checkpoints."""
-    attach(name).resume()
-    print_text(f"{name} begins again")
+    job = attach(name)
+    job.resume()
+    _tell(job, f"{name} begins again", as_json=as_json)
 
 
 def _rules(texts: Sequence[str], actions: Sequence[str]) -> list[RuleSpec]:
@@ -187,8 +189,18 @@ def _row(record: JobRecord) -> tuple[object, ...]:
     return record.spec.name, record.status, at, issues, since, f"{lasted_s:.0f} s"
 
 
-def _show(job: Job) -> None:
+def _tell(job: Job, line: str, *, as_json: bool) -> None:
+    if as_json:
+        _show(job, as_json=True)
+    else:
+        print_text(line)
+
+
+def _show(job: Job, *, as_json: bool) -> None:
     output, record = console(), job.status()
+    if as_json:
+        print_json({**asdict(record), "metrics": job.metrics()})
+        return
     why = record.failure or record.stop_asked or ""
     output.print(f"{record.spec.name}: {record.status}{f' ({why})' if why else ''}", markup=False)
     for one in record.transitions:

@@ -21,6 +21,7 @@ from ..config import runs_folder
 from ..errors import ConfigError, RunNotFound, StepwatchError, StoreError
 from ..plugins.registry import require
 from ..runtime.terminal import print_text, visible
+from .console import print_json
 
 _INSTRUCTIONS = (
     "Runs of machine-learning trainings that Stepwatch recorded or opened. Begin with runs, then "
@@ -235,11 +236,15 @@ _PLACES = {"claude": ".claude/skills", "agents": ".agents/skills"}
 )
 @click.option("--to", metavar="FOLDER", help="Another folder of skills.")
 @click.option("--user", is_flag=True, help="In the home folder, not in this one.")
-def skill(action: str, agent: str, to: str | None, *, user: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: the text, or where it went.")
+def skill(action: str, agent: str, to: str | None, *, user: bool, as_json: bool) -> None:
     """Print or install SKILL.md, by which agents learn to use Stepwatch."""
     text = (Path(__file__).parents[1] / "skill" / "SKILL.md").read_text(encoding="utf-8")
     if action == "show":
-        print(text, end="")
+        if as_json:
+            print_json({"text": text})
+        else:
+            print(text, end="")
         return
     base = Path.home() if user else Path()
     file = (Path(to) if to else base / _PLACES[agent]) / "stepwatch" / "SKILL.md"
@@ -248,4 +253,7 @@ def skill(action: str, agent: str, to: str | None, *, user: bool) -> None:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise StoreError(f"cannot write {file}: {error.strerror}") from None
-    print_text(f"wrote {file}")
+    if as_json:
+        print_json({"file": str(file)})
+    else:
+        print_text(f"wrote {file}")

@@ -236,6 +236,7 @@ class _Run(click.Command):
 @click.option("--note", default="", help="A text to keep with the run.")
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as in python -m.")
 @click.option("-q", "--quiet", is_flag=True, help="Say only what was found.")
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON, once it ends.")
 def run(
     script: str,
     arguments: tuple[str, ...],
@@ -260,6 +261,7 @@ def run(
     companion: bool,
     module: bool,
     quiet: bool,
+    as_json: bool,
     **profiling: Any,
 ) -> object:
     """Run SCRIPT, see inside its training, and say what goes wrong.
@@ -346,6 +348,7 @@ def run(
         make_frameworks=configs.frameworks(url, output.tensorboard, mirror) if configs else None,
         profiler=make_profiler(by_default=run_format == "native" and not configs, **profiling),
         quiet=quiet,
+        as_json=as_json,
         settings=RunSettings(name, project, tags, note),
         watches_others=again,
     ).launch

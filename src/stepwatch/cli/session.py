@@ -299,6 +299,7 @@ class Session:
             saved, and where; it replaces ``policy`` and ``output``.
         profiler: Tells where the time goes; ``None`` for nobody.
         quiet: Say only what was found.
+        as_json: Print the verdict to standard output, after all that the script does.
         settings: What people call the run.
         watches_others: The words after ``stepwatch run`` and ``--run``, by which processes are
             watched that the script starts to train together; none where they are not.
@@ -319,6 +320,7 @@ class Session:
         make_frameworks: MakeFrameworks | None = None,
         profiler: Profiler | None = None,
         quiet: bool = False,
+        as_json: bool = False,
         settings: RunSettings | None = None,
         watches_others: Sequence[str] = (),
     ) -> None:
@@ -326,6 +328,7 @@ class Session:
         self.run = run
         #: Whether the script began it, and may end it.
         self.is_of_script = False
+        self._as_json = as_json
         self._progress = Progress(run, quiet=quiet, is_first=rank_and_size(environment())[0] == 0)
         self._live = LiveWatch(rules, self._found)
         self._save_costs = SaveCosts(self._live.watched, self._progress.print_detail)
@@ -494,6 +497,19 @@ class Session:
         self._progress.summary(end, self._live.findings, self._live.statuses())
         self._progress.print_detail(self._children.line())
         self._forwarder.conclude(self._headline(end))
+        if self._as_json and self._progress.is_first:
+            self._print_verdict()
+
+    def _print_verdict(self) -> None:
+        """Print what ``stepwatch check --json`` does, by what was judged while it trained."""
+        from ..judge.evaluate import verdict_so_far  # few ask for it
+        from ..trial import Trial
+        from .console import print_json
+
+        with suppress(StepwatchError, OSError, ValueError):  # the run itself may be lost
+            trial = Trial(self.run)
+            verdict = verdict_so_far(trial, self._live.findings, self._live.statuses())
+            print_json(verdict.document(trial))
 
     def _headline(self, end: End | None) -> Headline:
         """Return how the run ended, or how it stands as long as it goes on."""

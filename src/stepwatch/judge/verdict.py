@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ..formats.proofs import Proof
 from ..model.collection import STAGES
@@ -18,6 +19,9 @@ from .headline import Headline, RunState, headline, rule_outcomes
 from .parameters import GROUP
 from .root_cause import Chain, StepOrder, chains, earlier_rules, sign_of
 from .rule_runner import SEEN, RuleStatus
+
+if TYPE_CHECKING:
+    from ..trial import Trial
 
 INCONCLUSIVE = ("NotEvaluated", "Error", "Stopped")
 
@@ -192,6 +196,11 @@ class Verdict:
             "findings": [finding.to_dict() for finding in self.findings],
             "rules": [status_fields(status) for status in self.statuses],
         }
+
+    def document(self, trial: Trial) -> dict[str, object]:
+        """Return the same with the URL, the state and the number of steps of its run."""
+        about = {"run": trial.url, "state": trial.state, "steps": len(trial.steps())}
+        return {**self.to_dict(), **about}
 
     def _chain(self, chain: Chain) -> dict[str, object]:
         proof = self.proof(chain)
