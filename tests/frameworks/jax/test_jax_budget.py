@@ -10,6 +10,7 @@ from flax import nnx
 
 from stepwatch import Profiler, ProfilerConfig
 from stepwatch.capture import budget
+from stepwatch.capture.recorder import Recorder
 from stepwatch.hooks.jax import JaxHook, packed_stats
 from stepwatch.model.steps import Mode
 from stepwatch.trial import Trial
@@ -82,6 +83,24 @@ class TestThinSteps:
         assert len(names) > 1
         for name in names:
             assert [0, 1, 5, 10] == steps_of(trial, name), name
+
+    @pytest.mark.parametrize("output_s", [1e-9, 1e9], ids=["full graph", "graph of losses"])
+    @pytest.mark.parametrize("jit", [None, unchanged])
+    def test_they_are_handed_on_as_numbers(self, every_fifth, monkeypatch, output_s, jit):
+        """Whatever else their graph observes."""
+        taken, take = [], Recorder.take_scalars
+
+        def count(recorder, layout, values):
+            taken.append(values)
+            take(recorder, layout, values)
+
+        monkeypatch.setattr(packed_stats, "_OUTPUT_S", output_s)
+        monkeypatch.setattr(Recorder, "take_scalars", count)
+        (losses, _), _ = every_fifth(lambda _: fit(jit=jit))
+
+        assert [loss for step, loss in enumerate(losses) if step > 1 and step % 5] == [
+            loss for (loss,) in taken
+        ]
 
     def test_the_training_is_the_one_it_would_have_been(self, every_fifth):
         """Losses and parameters are the same bit for bit."""

@@ -22,7 +22,7 @@ beside its graph: whichever of its graphs runs, its output describes itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
@@ -350,6 +350,44 @@ def on_host(stats: TraceStats) -> TraceStats:
     # A script may have forbidden implicit transfers for itself.
     with jax.transfer_guard_device_to_host("allow"):
         return jax.tree.map(_on_host, stats)  # type: ignore[no-any-return]
+
+
+class ScalarPlaces:
+    """Where the single numbers are that one graph observes, by their collections.
+
+    Args:
+        stats: What it observed, once.
+    """
+
+    def __init__(self, stats: TraceStats) -> None:
+        #: What is the same object whenever that graph ran.
+        self.infos = stats.infos
+        #: Of each number the vector it is in, and where; ``None`` for what is none.
+        self.places: dict[str, list[tuple[TensorInfo, tuple[int, int] | None]]] = {}
+        found: dict[int, tuple[int, int]] = {}
+        for vector, indexes in enumerate(stats.flat_of):
+            start = 0
+            for index in indexes:
+                size = math.prod(stats.infos[index].shape)
+                found |= {index: (vector, start)} if size == 1 else {}
+                start += size
+        is_all = not (stats.inner or stats.is_loop)
+        for index, info in enumerate(stats.infos):
+            place = found.get(index) if is_all else None
+            self.places.setdefault(info.collection, []).append((info, place))
+
+    def read(
+        self, stats: TraceStats, wants: Callable[[str], bool]
+    ) -> list[tuple[TensorInfo, float]] | None:
+        """Return the numbers of some collections; ``None`` where one holds anything else."""
+        found = []
+        with jax.transfer_guard_device_to_host("allow"):
+            for collection, places in self.places.items():
+                for info, place in places if wants(collection) else ():
+                    if place is None:
+                        return None
+                    found.append((info, float(_on_host(stats.flat[place[0]])[place[1]])))
+        return found
 
 
 def _on_host(value: Any) -> Any:

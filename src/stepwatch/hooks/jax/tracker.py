@@ -28,7 +28,7 @@ from ...capture.guard import guarded
 from ...capture.open_step import OpenStep
 from ...capture.plan import NOTHING, STATISTICS
 from ...capture.recorder import Recorder
-from ...model.record import TensorInfo
+from ...model.record import Layout, TensorInfo
 from ...model.steps import Mode
 from ...numerics.statistics import summarize
 from ..base import own_time, timed
@@ -54,6 +54,7 @@ from .packed_stats import (
     Collector,
     GraphPlan,
     GraphPlans,
+    ScalarPlaces,
     TraceStats,
     TraceStep,
     is_readable,
@@ -67,6 +68,8 @@ from .running_statistics import num_unfilled
 # What belongs to the step before, where a call has nothing else: an update may be one of its own.
 _BESIDE = frozenset({"scalars", "tensors", "learning_rates"})
 _COMPARED = ("prediction", "label")
+# Of so many graphs it is remembered where numbers are.
+_MOST_GRAPHS = 16
 # A loss is the mean of what its function returns if it is that within this fraction.
 _SAME_LOSS = 1e-4
 
@@ -100,6 +103,10 @@ class Steps:
         self._evidence = Evidence(set())
         # Of each loss whose function is known, whether it is that function's mean.
         self._is_plain: dict[str, bool] = {}
+        # By what was observed in a step the layout of what is stored of it.
+        self._layouts: dict[tuple[TensorInfo, ...], Layout] = {}
+        # By the ``id`` of what a graph observes, which it holds.
+        self._places: dict[int, ScalarPlaces] = {}
 
     def before_call(self) -> None:
         """A call begins that is no part of another."""
@@ -174,6 +181,9 @@ class Steps:
     @guarded
     def _settle(self) -> None:
         pending, self._pending = self._pending, []
+        if len(pending) == 1 and self._is_usual(pending[0]):
+            self._on_end(self.last_mode)
+            return
         for number, stats in enumerate(pending):
             *before, last = trace_steps(on_host(stats))
             for parts in before:
@@ -185,6 +195,34 @@ class Steps:
 
     def forget(self) -> None:
         self._pending = []
+
+    def _is_usual(self, stats: TraceStats) -> bool:
+        """Hand on a TRAIN step of which a few numbers alone were observed; else return ``False``.
+
+        Most steps are such, and to fill an open step would cost more than these are worth.
+        """
+        mode, recorder = self.last_mode, self._recorder
+        step = recorder.opened.get(mode)
+        if mode is not Mode.TRAIN or step is None or not step.has_only_losses or len(step):
+            return False
+        places = self._places.get(id(stats.infos))
+        if places is None:
+            if len(self._places) >= _MOST_GRAPHS:  # a function that is not compiled has new ones
+                self._places.clear()
+            places = self._places[id(stats.infos)] = ScalarPlaces(stats)
+        scalars = places.read(stats, step.wants)
+        if not scalars or not all(
+            step.level(info) == STATISTICS and math.isfinite(value) for info, value in scalars
+        ):
+            return False
+        infos, values = zip(*scalars, strict=True)
+        if infos not in self._layouts:
+            known = [self._as_computed(info, {info.name: value}) for info, value in scalars]
+            self._layouts[infos] = Layout(tuple(known))
+        recorder.move(None, mode)
+        recorder.profiler.phases.skip()
+        recorder.take_scalars(self._layouts[infos], values)
+        return True
 
     def _fill(self, parts: list[TraceStep]) -> None:
         step = self._recorder.open_step(self.last_mode)
