@@ -126,6 +126,22 @@ class TestShortSteps:
 
         assert [patterns] * 3 == rule.steps
 
+    def test_those_with_the_metrics_of_the_step_before_are_as_well(self):
+        """As the accuracy that Keras has at each step; what is logged at few steps is looked at."""
+        metric = {"metrics": {"metric/accuracy": 0.5}}
+        often, seldom = Seen(), Seen()
+        run(often, short_steps(2000, gap_ns=10_000_000, more=lambda step: metric))
+        run(
+            seldom,
+            short_steps(
+                2000, gap_ns=10_000_000, more=lambda step: metric if step % 51 == 0 else {}
+            ),
+        )
+
+        assert [*range(300), *range(301, 2000, 2)] == often.steps
+        assert {*range(0, 2000, 51)} <= {*seldom.steps}
+        assert len(seldom.steps) < 1200
+
     def test_one_with_more_than_losses_or_a_nan_never_is(self):
         rule = Seen()
         weights = {"weights": {"w": 1.0}}

@@ -35,15 +35,21 @@ _NO_PATTERNS: Mapping[str, Sequence[str]] = {}
 _SCAN_NS = 5 * 10**9
 #: From such a TRAIN step on, a step of which losses and learning rates are all that is known is
 #: passed over if it ends so soon, nanoseconds, after the last one that was evaluated: rules then
-#: take about one percent of the time however short steps are. By the times that are stored, so
-#: that a replay passes over the same steps.
+#: take about one percent of the time however short steps are. So is one with metrics, if the step
+#: before it had the same: what is logged at few steps is evaluated. By the times that are stored,
+#: so that a replay passes over the same steps.
 SHORT_AFTER, SHORT_NS = 300, 20_000_000
 _OF_LOSSES = frozenset({"losses", "learning_rates"})
+_LOGGED = _OF_LOSSES | {"metrics", "scalars"}
 
 
 def _is_short(mode_step: int, gap_ns: int) -> bool:
     """Return whether a TRAIN step ends so soon after the last one that was evaluated."""
     return mode_step >= SHORT_AFTER and 0 < gap_ns < SHORT_NS
+
+
+def _is_same(one: Layout | None, other: Layout) -> bool:
+    return one is other or (one is not None and one.tensors == other.tensors)
 
 
 class Watch:
@@ -78,6 +84,7 @@ class Watch:
         self._trained = ModelChange()
         self._last_step = -1
         self._evaluated_ns = 0
+        self._layout_before: Layout | None = None
         self._cutter: WindowSplitter | None = None
         self._scanned_ns = 0
         # Of a clock that nobody sets: one that jumps is no pause of the training.
@@ -93,8 +100,9 @@ class Watch:
             What is news, in the order of the rules.
         """
         self._observed.add(step)
-        if self._passes_over(step):
-            return []
+        return [] if self._passes_over(step) else self._judge(step)
+
+    def _judge(self, step: StepView) -> list[Finding]:
         if self._patterns and not step.patterns:
             step = StepView(step.records, self._patterns, others=step.others)
         goes_back = step.number <= self._last_step
@@ -137,14 +145,17 @@ class Watch:
         """
         times, within = steps.numbers[:, 2].tolist(), steps.numbers[:, 1].tolist()
         rows, ended_ns = [], self._evaluated_ns
-        may_pass = steps.mode is Mode.TRAIN and steps.layout.rows_of.keys() <= _OF_LOSSES
         for row, (time_ns, mode_step) in enumerate(zip(times, within, strict=True)):
+            may_pass = self._has_only_numbers(steps.layout) and steps.mode is Mode.TRAIN
             if not (may_pass and _is_short(mode_step, time_ns - ended_ns)):
                 rows.append(row)
                 ended_ns = time_ns
         findings: list[Finding] = []
         for record in scalar_records(steps.at(rows)):
-            findings += self.evaluate(StepView([record], patterns, others=others))
+            step = StepView([record], patterns, others=others)
+            self._observed.add(step)
+            self._evaluated_ns = step.time_ns
+            findings += self._judge(step)
         self._last_step = int(steps.numbers[-1, 0])
         self._observed.count(steps.mode, len(times) - len(rows), self._last_step)
         return findings
@@ -152,20 +163,23 @@ class Watch:
     def _passes_over(self, step: StepView) -> bool:
         """Return whether a step is passed over; see ``SHORT_NS``."""
         ended_ns, self._evaluated_ns = self._evaluated_ns, step.time_ns
+        may_pass = self._has_only_numbers(step.records[0].layout)
         if step.mode is not Mode.TRAIN or len(step.records) > 1:
             return False
         record = step.records[0]
         is_short = _is_short(step.mode_step, record.time_ns - ended_ns)
-        if not (
-            is_short
-            and step.number > self._last_step
-            and record.layout.rows_of.keys() <= _OF_LOSSES
-        ):
+        if not (is_short and step.number > self._last_step and may_pass):
             return False
         if step.has_non_finite(record):
             return False
         self._evaluated_ns, self._last_step = ended_ns, step.number
         return True
+
+    def _has_only_numbers(self, layout: Layout) -> bool:
+        """Return whether the next step, which has this layout, may be passed over; see there."""
+        before, self._layout_before = self._layout_before, layout
+        kinds = layout.rows_of.keys()
+        return kinds <= _OF_LOSSES or (kinds <= _LOGGED and _is_same(before, layout))
 
     def _shortlist(self, step: StepView) -> _Shortlist:
         """Return the rules that may evaluate a step: most steps have the layout of many others."""
