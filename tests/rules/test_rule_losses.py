@@ -267,6 +267,18 @@ class TestLossNotDecreasing:
         steps = [full_step(losses | (begins if n == 0 else {}), n) for n in range(15)]
         assert found == steps_at(run("loss_not_decreasing:plain_only=true", steps))
 
+    @pytest.mark.parametrize(
+        ("given", "found"), [([], [10]), ([4], [14]), ([8], [18]), ([2, 4, 6], []), ([3, 12], [22])]
+    )
+    def test_a_model_that_is_given_other_weights_begins_anew(self, given, found):
+        """As a lottery ticket; one that is so again and again learns one task after the other."""
+        weights = {"checkpoints": {"checkpoint/given/Net": [5.0]}}
+        steps = [
+            step_of({"losses": {"L": [1.0]}, **(weights if n in given else {})}, n)
+            for n in range(24)
+        ]
+        assert found[:1] == steps_at(run("loss_not_decreasing:plain_only=true", steps))[-1:]
+
     def test_a_loss_that_was_negative_is_left_out(self):
         """A policy gradient's may do what it likes; and that is said."""
         engine = Watch("loss_not_decreasing:plain_only=true")

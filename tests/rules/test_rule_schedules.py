@@ -287,7 +287,7 @@ class TestEarly:
 
     @pytest.mark.parametrize(
         ("milestones", "found"),
-        [((12, 17), ["early"]), ((120, 170), []), ((12,), [])],
+        [((12, 17), ["early"]), ((20, 30), ["early"]), ((120, 170), []), ((12,), [])],
     )
     def test_all_lie_at_the_very_beginning(self, milestones, found):
         rates = [0.1 * 0.2 ** sum(step >= one for one in milestones) for step in range(ALL)]

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -448,6 +449,22 @@ def _split(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text)} | set(short)
 
 
+def _called(frame: FrameType, line: str) -> str:
+    """Return the line on which a frame stands, or of several calls on it the one that it is in.
+
+    As in ``x, x_test = scale(x), scale(x_test)``; where the call alone does not say what it is for,
+    the line does. Python tells where a call is since 3.11.
+    """
+    positions = frame.f_code.co_positions() if sys.version_info >= (3, 11) else ()
+    first, last, begin, end = next(
+        islice(positions, frame.f_lasti // 2, None), (None, None, None, None)
+    )
+    if first != last or begin is None or end is None:
+        return line
+    call = line.encode()[begin:end].decode(errors="replace")
+    return line if _ROLES.isdisjoint(_split(call)) else call
+
+
 def _words(frame: FrameType | None) -> Iterator[str]:
     """Yield what the script calls things on the lines that lead here, and the same by other names.
 
@@ -457,8 +474,10 @@ def _words(frame: FrameType | None) -> Iterator[str]:
     while frame is not None and most:
         if is_script(frame.f_code.co_filename):
             most -= 1
-            line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+            whole = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+            line = _called(frame, whole)
             yield from _split(line)
+            yield from _split(whole) & _WITHIN
             variables = variables_of(frame)
             named = set(_NAME.findall(line))
             held = [value for name, value in variables.items() if name in named]

@@ -58,7 +58,7 @@ LATE, LATE_OF_STEPS, MADE_OF_STEPS = 5, 3, 0.5
 #: A learning rate of an optimizer that is no rate but left to the factors of its schedule.
 FACTOR_ONLY = 0.5
 #: Milestones that all lie in such a part of a training are meant in epochs.
-EARLY = 0.05
+EARLY = 0.1
 #: A decay compounds over so many changes at least: the logarithms of their ratios differ by the
 #: same number, within this share of it, and the last is so many times the first; it fell to such a
 #: share within these changes, and to such a share of its peak. Of a cosine, or a line to zero, the

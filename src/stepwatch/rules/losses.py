@@ -19,6 +19,8 @@ from .circumstances import Circumstances, Reason, Stages
 from .history import LOST, FirstValues, LossHistory, LossJump, RecentLosses
 from .shared import begun_anew, is_loss, is_scalar, losses_of
 
+#: A model that was given other weights so often is trained for one task after the other.
+MOST_BEGUN = 3
 #: Below this fraction of its peak a learning rate winds a training down.
 WINDING_DOWN = 0.1
 
@@ -141,7 +143,7 @@ class LossNotDecreasing(Rule):
         " the other, as in meta-learning, one of a random forest, one that was ever negative, one"
         " that is a tenth of another or less, or a plateau below a tenth of the learning rate's"
         " peak; and compare no losses of before the script gave the model other weights, of no"
-        " file.",
+        " file, and none at all once it did so three times.",
     )
 
     def begin(self) -> None:
@@ -152,6 +154,7 @@ class LossNotDecreasing(Rule):
         self._series: dict[tuple[str, str], LossHistory] = {}
         self._judged = self._judges_eval = False
         self._last_eval = -1
+        self._num_begun = 0
         self._circumstances = Circumstances()
         self._objectives = Objectives() if self.plain_only else None
         self._rates = (0.0, 0.0)  # the highest learning rate so far, and the last
@@ -160,6 +163,9 @@ class LossNotDecreasing(Rule):
         self._circumstances.add(step)
         if self.plain_only and begun_anew(step):
             self._series.clear()
+            self._num_begun += 1
+        if self._num_begun >= MOST_BEGUN:
+            return
         if step.trains:
             for group in step.groups("learning_rates"):
                 rate = float(np.abs(group.quantity("mean")).max())
@@ -225,6 +231,8 @@ class LossNotDecreasing(Rule):
             " values"
         )
         why = self._objectives.why if self._objectives else ""
+        if self._num_begun >= MOST_BEGUN:
+            why = "the model is given other weights again and again"
         return self._losses.missing() or why or few
 
     def _evaluate(

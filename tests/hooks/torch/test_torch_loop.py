@@ -106,6 +106,17 @@ class TestModules:
 
         assert [1, 1, 1] == loop(seen, "modules_in_eval")
 
+    @pytest.mark.parametrize(("frozen", "expected"), [(True, []), (False, [2, 2, 2])])
+    def test_a_frozen_part_in_eval_mode_is_left_out(self, frozen, expected, watched):
+        """As the encoder of a linear probe; the one whose weights are trained is told."""
+        encoder = dropping().eval().requires_grad_(not frozen)
+        probe = nn.Sequential(encoder, nn.Linear(encoder(X).shape[1], 1))
+        with watched() as seen:
+            fit(probe)
+
+        names = seen.trial.tensor_names()
+        assert expected == (loop(seen, "modules_in_eval") if "loop/modules" in names else [])
+
     def test_evaluating_in_training_mode_is_told(self, watched):
         """Somebody forgot ``model.eval()``."""
         model = dropping()

@@ -386,7 +386,7 @@ class Tracker(HookGuard):
                 self._batches.returned(step, output)
                 if step.mode is Mode.TRAIN and not in_transform():
                     self._outputs += outputs_in(output)
-                self._loop.leave(step, is_trained=self.names.is_trained(module))
+                self._loop.leave(step, module, is_trained=self.names.is_trained(module))
                 self._after_root(step)
         elif self._outputs:
             self._after_criterion(module, given, output)
@@ -421,7 +421,7 @@ class Tracker(HookGuard):
         if module is self.root:
             step = self.steps.current()
             if step.mode is not Mode.TRAIN:
-                self._loop.leave(step, is_trained=self.names.is_trained(module))
+                self._loop.leave(step, module, is_trained=self.names.is_trained(module))
             self._after_root(step)
 
     def _after_root(self, step: OpenStep) -> None:

@@ -288,7 +288,7 @@ class Loop:
         self._weights, self._num_summed = LossWeights(), 0
         self._depends: dict[type, bool] = {}
         self._leaves_on: dict[type, bool] = {}
-        self._num_modules, self._num_in_eval, self._dropout = 0, 0, 0.0
+        self._num_modules, self._in_eval, self._dropout = 0, list[torch.nn.Module](), 0.0
         self._num_left_on = self._num_normalizing = 0
         # What the model was given when it was last evaluated in full, and whether it was so again.
         self._given: list[TensorVersion] = []
@@ -317,7 +317,7 @@ class Loop:
         self._phases.pause()
 
     def begin(self, step: OpenStep, _: object = None, inputs: Sequence[object] = ()) -> None:
-        self._num_modules, self._num_in_eval, self._dropout = 0, 0, 0.0
+        self._num_modules, self._in_eval, self._dropout = 0, [], 0.0
         self._num_unfilled = self._num_left_on = self._num_normalizing = 0
         given = inputs if step.mode is not Mode.TRAIN else ()
         tensors = [one for one in map(readable, given) if one is not None]
@@ -343,7 +343,8 @@ class Loop:
         share = getattr(module, "p", True)  # of a normalization nothing is dropped
         if share:
             self._num_modules += 1
-            self._num_in_eval += not module.training
+            if not module.training:
+                self._in_eval.append(module)
             if module.training and type(share) is float:
                 self._dropout = max(self._dropout, share)
             self._num_normalizing += module.training and share is True
@@ -365,10 +366,11 @@ class Loop:
 
         if depends_on_mode(layer):
             self._num_modules += 1
-            self._num_in_eval += not is_in_training(layer, bool(call_keywords().get("training")))
+            if not is_in_training(layer, bool(call_keywords().get("training"))):
+                self._in_eval.append(layer)
 
-    def leave(self, step: OpenStep, *, is_trained: bool) -> None:
-        """The model returned.
+    def leave(self, step: OpenStep, model: torch.nn.Module, *, is_trained: bool) -> None:
+        """A model returned.
 
         Args:
             is_trained: Whether this model is the one, or one of those, that are trained.
@@ -383,12 +385,17 @@ class Loop:
                 self._end_interval(None)
             return
         numbers: dict[str, float] = {}
+        num_in_eval = len(self._in_eval)
+        if num_in_eval and step.mode is Mode.TRAIN:  # what is frozen as a whole is to stay so
+            frozen = _frozen_parts(model)
+            num_in_eval = sum(id(one) not in frozen for one in self._in_eval)
+            self._num_modules -= len(self._in_eval) - num_in_eval
         if self._num_modules:
             numbers["loop/modules"] = self._num_modules
             if step.mode is Mode.TRAIN:
-                numbers["loop/modules_in_eval"] = self._num_in_eval
+                numbers["loop/modules_in_eval"] = num_in_eval
             else:
-                numbers["loop/modules_in_train"] = self._num_modules - self._num_in_eval
+                numbers["loop/modules_in_train"] = self._num_modules - num_in_eval
                 if self._num_unfilled:
                     numbers["loop/modules_unfilled"] = self._num_unfilled
             if self._dropout:
@@ -533,3 +540,18 @@ def _is_unfilled(module: BatchNorm) -> bool | None:
 def _depends_on_mode(kind: type) -> bool:
     """Return whether modules of a class compute something else in training than in evaluation."""
     return issubclass(kind, (Dropout, BatchNorm)) or kind.__name__ in _DROPS or is_of_keras(kind)
+
+
+def _frozen_parts(model: torch.nn.Module) -> set[int]:
+    """Return the ``id`` of each module that lies in one of several layers none of which is trained.
+
+    A normalization that is frozen alone is part of what is trained.
+    """
+    found: set[int] = set()
+    for part in model.modules():
+        if id(part) in found or next(part.children(), None) is None:
+            continue
+        parameters = list(part.parameters())
+        if parameters and not any(one.requires_grad for one in parameters):
+            found.update(map(id, part.modules()))
+    return found
