@@ -30,8 +30,9 @@ NOISY, LOOKS = 0.05, 3
 FAR = 4.0
 #: A loss that rises after it had fallen may turn below so many times what it began at.
 TURNS = 2.0
-#: What was learned is lost where a loss is so many times its best, and began at so many times that.
-LOST = 2.0
+#: What was learned is lost where a loss is so many times its best, and began at so many times that;
+#: and is at least such a part of what it began at: far below, it scatters as numbers are rounded.
+LOST, LEAST_LOST = 2.0, 1e-3
 #: Of so many losses two fifths can be compared, where there will be no more.
 LEAST_SHORT = 60
 
@@ -103,6 +104,8 @@ class LossHistory:
         It has been so for the steps between judgements, and began at so many times that, too.
         """
         if self.best is None or not 0 < LOST * self.best[1] <= min(now, self.first):
+            return None
+        if now < LEAST_LOST * self.first:
             return None
         return self.best if at.train_step - self.best[0].train_step >= self._num_steps else None
 
