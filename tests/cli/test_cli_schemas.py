@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -125,8 +126,12 @@ def test_the_verdict_on_a_script_follows_what_it_prints(folder):
 
 
 def test_the_address_of_the_dashboard_is_as_its_schema_says(folder):
+    """Whoever started it reads it while it serves."""
     arguments = [STEPWATCH, "dash", "runs", "--port", "0", "--json"]
-    with subprocess.Popen(arguments, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(
+        arguments, cwd=folder, stdout=subprocess.PIPE, text=True, env=buffered
+    ) as server:
         lines = list(iter(server.stdout.readline, "}\n"))
         server.terminate()
 

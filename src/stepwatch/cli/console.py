@@ -84,7 +84,8 @@ SCHEMA_VERSION = 1
 
 def print_json(document: Mapping[str, object]) -> None:
     """Print one JSON document, with its ``schema_version``; ``docs/schemas`` describes each."""
-    print(json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=1, default=str))
+    text = json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=1, default=str)
+    print(text, flush=True)  # whoever reads it may wait for it while the verb goes on
 
 
 class WidthAwareTable:
