@@ -551,7 +551,8 @@ def _frozen_parts(model: torch.nn.Module) -> set[int]:
     for part in model.modules():
         if id(part) in found or next(part.children(), None) is None:
             continue
-        parameters = list(part.parameters())
-        if parameters and not any(one.requires_grad for one in parameters):
+        if any(one.requires_grad for one in part.parameters()):
+            continue
+        if next(part.parameters(), None) is not None:
             found.update(map(id, part.modules()))
     return found
