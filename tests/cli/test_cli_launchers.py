@@ -88,6 +88,15 @@ class TestCommands:
             "run", "torchrun", "--nproc_per_node", "2", "gone.py"
         )
 
+    def test_a_python_without_stepwatch_is_refused(self, refused, script):
+        """As one beside the environment in which the command is; -S leaves packages out."""
+        bare = script / "bin" / "python3.99"
+        bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+        bare.chmod(0o755)
+
+        message = refused("run", "python3.99", "train.py")
+        assert f"{bare} has no stepwatch" in message
+
 
 @pytest.mark.slow
 class TestLaunchers:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -106,6 +107,23 @@ def is_this_python(launch: Launch) -> bool:
         return False
     found = shutil.which(launch.before[0])
     return found is not None and os.path.abspath(found) in _same_python()
+
+
+def check_python(launch: Launch) -> None:
+    """Check that another Python, if that is what a command begins with, has Stepwatch.
+
+    Raises:
+        ConfigError: It has not.
+    """
+    python = launch.before[0]
+    if not _PYTHON.fullmatch(os.path.basename(python)):
+        return
+    has_it = "import importlib.util as i, sys; sys.exit(i.find_spec('stepwatch') is None)"
+    if subprocess.run([python, "-c", has_it], check=False, capture_output=True).returncode == 1:
+        raise ConfigError(
+            f"{shutil.which(python)} has no stepwatch: install it there, or leave {python} out "
+            f"of the command, and {sys.executable} runs the script"
+        )
 
 
 def _same_python() -> set[str]:

@@ -33,7 +33,14 @@ from ..rules import DEFAULT_RULES
 from ..store import Store, open_store
 from ..store.local import local_path
 from .launch import Launcher, Script, default_run
-from .launchers import find_launch, given_options, is_this_python, launch, run_option
+from .launchers import (
+    check_python,
+    find_launch,
+    given_options,
+    is_this_python,
+    launch,
+    run_option,
+)
 from .script_command import SCRIPT_EPILOG, SCRIPT_SETTINGS
 from .session import MakeFrameworks
 
@@ -289,6 +296,7 @@ def run(
         raise ConfigError(f"no such option {script!r}{nearest(script, known)}")
     started = None if module else find_launch([script, *arguments])
     if started is not None and not is_this_python(started):
+        check_python(started)
         url = to or default_run(runs_folder(), name or Path(started.script).stem)
         options = [run_option(url), *given_options(click.get_current_context())]
         return partial(launch, started.command(), options)
