@@ -115,6 +115,43 @@ for epoch in range(4):
         for x, y in DataLoader(data, batch_size=32):
             {eval}
 """
+#: Replicas, or processes that share each batch in another way, which a launcher starts.
+_REPLICAS = {
+    "model": "model = DistributedDataParallel(net)",
+    "sizes": "rate, size = 0.1, 16",
+    "before": "",
+    "train": "F.cross_entropy(model(x), y).backward()",
+    "after": "",
+}
+_REPLICAS_TEXT = """\
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+dist.init_process_group("gloo")
+world = dist.get_world_size()
+torch.manual_seed(0)
+inputs = torch.randn(256, 6)
+data = TensorDataset(inputs, (inputs.sum(1) > 0).long())
+net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 2))
+{model}
+{sizes}
+optimizer = torch.optim.SGD(model.parameters(), rate, 0.9)
+sampler = DistributedSampler(data)
+loader = DataLoader(data, batch_size=size, sampler=sampler)
+{before}
+for epoch in range(4):
+    sampler.set_epoch(epoch)
+    for x, y in loader:
+        optimizer.zero_grad()
+        {train}
+        optimizer.step()
+        {after}
+dist.destroy_process_group()
+"""
 
 _ACCUMULATES = (
     "loss = F.cross_entropy(model(x), y) / 4\nloss.backward()\n"
@@ -151,6 +188,16 @@ _PACKED_FORWARD = (
     "return self.head(h + scores.masked_fill(~mask, -1e9).softmax(-1) @ h)"
 )
 _OWN_DOCUMENT = "mask = mask & (document[:, :, None] == document[:, None])"
+_REDUCES = (
+    "F.cross_entropy(model(x), y).backward()\n{}for one in model.parameters():\n"
+    "    dist.all_reduce(one.grad)"
+)
+_SCHEDULES = "schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=400)"
+#: A checkpoint within an epoch, and what goes on after it.
+_SAVES_WITHIN = (
+    _ROWS["train"] + "\nif number == 2:\n"
+    "    torch.save([model.state_dict(), optimizer.state_dict(), epoch], 'last.pt')"
+)
 _CASTS = "    with torch.autocast('cpu', torch.bfloat16):\n"
 
 
@@ -177,6 +224,10 @@ def _rows(name: str, *breaks: str, **pieces: str) -> Certified:
 
 def _tokens(name: str, *breaks: str, **pieces: str) -> Certified:
     return Certified(name, _script(_TOKENS_TEXT, {**_TOKENS, **pieces}), frozenset(breaks))
+
+
+def _replicas(name: str, *breaks: str, **pieces: str) -> Certified:
+    return Certified(name, _script(_REPLICAS_TEXT, {**_REPLICAS, **pieces}), frozenset(breaks))
 
 
 FAULTY = (
@@ -296,6 +347,31 @@ FAULTY = (
         ),
         eval=_SAVES,
     ),
+    _rows(
+        "resumes_at_the_start_of_the_epoch",
+        "resumed-data",
+        before=_LOADS.format("optimizer.load_state_dict(states[1])"),
+        train=_SAVES_WITHIN,
+    ),
+    _replicas(
+        "calls_the_module_of_replicas",
+        "two-processes",
+        train="F.cross_entropy(model.module(x), y).backward()",
+    ),
+    _replicas("adds_up_gradients", "two-processes", model="model = net", train=_REDUCES.format("")),
+    _replicas(
+        "clips_before_it_averages",
+        "two-processes",
+        model="model = net",
+        train=_REDUCES.format("nn.utils.clip_grad_norm_(model.parameters(), 0.1)\n")
+        + "\n    one.grad /= world",
+    ),
+    _replicas(
+        "schedule_of_each_process",
+        "two-processes",
+        before=_SCHEDULES,
+        after="for _ in range(world):\n    schedule.step()",
+    ),
     _tokens(
         "mean_over_padding",
         "padded-longer",
@@ -354,6 +430,21 @@ HEALTHY = (
         "resumes",
         before=_LOADS.format("optimizer.load_state_dict(states[1])"),
         eval=_SAVES,
+    ),
+    _rows(
+        "resumes_within_an_epoch",
+        before="done = (-1, 0)\n"
+        + _LOADS.format("optimizer.load_state_dict(states[1])\n    done = (states[2], 2)"),
+        train="if (epoch, number) <= done:\n    continue\n" + _SAVES_WITHIN,
+    ),
+    _replicas("replicas_share_a_batch", sizes="rate, size = 0.1, 16 // world"),
+    _replicas("replicas_scale_the_rate", sizes="rate, size = 0.1 * world, 16"),
+    _replicas("replicas_with_a_schedule", before=_SCHEDULES, after="schedule.step()"),
+    _replicas(
+        "averages_by_hand",
+        model="model = net",
+        train=_REDUCES.format("") + "\n    one.grad /= world\n"
+        "nn.utils.clip_grad_norm_(model.parameters(), 0.1)",
     ),
     _rows(
         "contrasts",

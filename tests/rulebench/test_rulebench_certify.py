@@ -31,10 +31,20 @@ class TestPrograms:
 
 @pytest.mark.slow
 class TestOutcome:
-    def test_a_fault_is_named_and_its_healthy_twin_is_cleared(self):
-        """A loss that is not divided by the number of micro-batches."""
-        for name, expected in (("loss_not_divided", "named"), ("accumulates", "cleared")):
+    @pytest.mark.parametrize(
+        ("relation", "faulty", "healthy"),
+        [
+            ("accumulation", "loss_not_divided", "accumulates"),
+            ("resumed-data", "resumes_at_the_start_of_the_epoch", "resumes_within_an_epoch"),
+            ("two-processes", "calls_the_module_of_replicas", "replicas_scale_the_rate"),
+            ("two-processes", "schedule_of_each_process", "replicas_with_a_schedule"),
+            ("two-processes", "adds_up_gradients", "averages_by_hand"),
+        ],
+    )
+    def test_a_fault_is_named_and_its_healthy_twin_is_cleared(self, relation, faulty, healthy):
+        """A script of replicas is run as one process of a launcher, and as two."""
+        for name, expected in ((faulty, "named"), (healthy, "cleared")):
             program = OF[name]
-            found = broken(program, steps=8, only=["accumulation"])
+            found = broken(program, steps=8, only=[relation])
 
             assert expected == outcome(program, found), found

@@ -27,7 +27,8 @@ BREAKS_STATUS = 1
 #: The relations, which stand with the hook for torch; here by name, as that imports torch.
 NAMES = (
     "permuted-batch", "rows-apart", "evaluation-twice", "eager-compiled", "accumulation",
-    "autocast", "checkpointed", "resumed", "padded-longer", "packed-apart", "seeds",
+    "autocast", "checkpointed", "resumed", "resumed-data", "two-processes", "padded-longer",
+    "packed-apart", "seeds",
 )  # fmt: skip
 _STYLES = {"holds": "green", "breaks": "bold red", "does not apply": "dim"}
 
@@ -78,7 +79,7 @@ def certify(
         "module": module,
         "folder": os.getcwd(),
         "steps": steps,
-        "only": only,
+        "relations": only or NAMES,
         "limit_s": limit_s,
     }
     certificate = _Certificate(script)

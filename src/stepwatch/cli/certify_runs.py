@@ -16,17 +16,18 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..config.variables import set_launched
 from ..diff.parting import NoiseBand, first_parting, noise_band
 from ..errors import TrainingStopped
+from ..runtime.process import free_port
 from .launch import Script
 
 if TYPE_CHECKING:
-    from ..hooks.torch.certify.relations import Relation, RunOutcome
-    from ..hooks.torch.certify.session import Change
+    from ..hooks.torch.certify.session import Change, Relation, RunOutcome, Session
 
 _LEFT_OUT = (".git", ".venv", "venv", "node_modules", "__pycache__", "runs", ".mypy_cache")
 #: A larger file is linked instead of copied.
@@ -34,6 +35,8 @@ LARGE_BYTES = 32 << 20
 #: More files, or more bytes of files that are not large, are no script's folder.
 MOST_FILES, MOST_BYTES = 20_000, 1 << 30
 _POLL_S = 0.005
+#: How long the other processes may go on after the first one.
+_GRACE_S = 10.0
 Say = Callable[[Mapping[str, Any]], None]
 
 
@@ -97,6 +100,8 @@ class Runs:
         self._steps, self._limit_s, self._say = steps, limit_s, say
         self._place = Path(tempfile.mkdtemp(prefix="stepwatch-certify-"))
         self._parent = os.getppid()
+        #: How many processes a launcher is to have started; 0 for none.
+        self.processes = 0
         self.num_runs = 0
         self.seconds: list[float] = []
 
@@ -104,7 +109,13 @@ class Runs:
         shutil.rmtree(self._place, ignore_errors=True)
 
     def run(
-        self, name: str, change: Change, facts: dict[str, Any], *, anew: bool = True
+        self,
+        name: str,
+        change: Change,
+        facts: dict[str, Any],
+        *,
+        anew: bool = True,
+        processes: int = 0,
     ) -> RunOutcome:
         """Run it once with a change; what goes wrong is in the outcome.
 
@@ -113,64 +124,91 @@ class Runs:
             change: What is done to it.
             facts: What an earlier run has shown.
             anew: Whether it begins in a fresh copy of the folder, or where the last run ended.
+            processes: How many run it, as a launcher starts them; 0 for one as all the others. What
+                they have shown is of the first, and that of the others is its fact ``others``.
         """
-        from ..hooks.torch.certify.relations import RunOutcome
+        from ..hooks.torch.certify.session import RunOutcome, Session
 
         self._say({"event": "begins", "run": name})
-        work, answer = self._place / "work", self._place / "answer"
+        work = self._place / "work"
         if anew:
             copy_folder(self._folder, work)
-        answer.unlink(missing_ok=True)
-        began = time.monotonic()
-        pid = os.fork()
-        if not pid:
-            self._child(change, facts, work, answer)
-        how = self._wait(pid, began)
+        processes = processes or self.processes
+        answers = [self._place / f"answer-{rank}" for rank in range(max(1, processes))]
+        for answer in answers:
+            answer.unlink(missing_ok=True)
+        began, port = time.monotonic(), free_port() if processes else 0
+        pids: list[int] = []
+        for rank, answer in enumerate(answers):
+            pid = os.fork()
+            if not pid:
+                if processes:
+                    set_launched(rank, processes, port)
+                self._child(
+                    Session(
+                        change, facts, steps=self._steps, cut=max(2, self._steps // 2), rank=rank,
+                        processes=processes,
+                    ),
+                    work, answer,
+                )  # fmt: skip
+            pids.append(pid)
+        how = self._wait(pids, began)
         self.num_runs += 1
         self.seconds.append(time.monotonic() - began)
-        if not answer.exists():
+        # Written by our own forks a moment ago, in a folder of our own.
+        found, *others = [
+            pickle.loads(answer.read_bytes()) if answer.exists() else None for answer in answers
+        ]
+        if found is None:
             return RunOutcome([], {}, how or "the process died")
-        # Written by our own fork a moment ago, in a folder of our own.
-        found = pickle.loads(answer.read_bytes())
+        found["facts"]["others"] = [one["facts"] if one else {} for one in others]
         return RunOutcome(found["steps"], found["facts"], how or found["error"])
 
-    def _wait(self, pid: int, began: float) -> str:
+    def _wait(self, pids: Sequence[int], began: float) -> str:
+        """Wait for processes, and return how the first of them ended, where that is not well."""
+        left, how, until = list(pids), "", began + self._limit_s
         try:
-            while True:
+            while left:
                 self._check_wanted()
-                done, status = os.waitpid(pid, os.WNOHANG)
+                done, status = os.waitpid(left[0], os.WNOHANG)
                 if done:
-                    return f"killed by signal {status & 127}" if status & 127 else ""
-                if time.monotonic() - began > self._limit_s:
-                    os.kill(pid, signal.SIGKILL)
-                    os.waitpid(pid, 0)
-                    return f"it took more than {self._limit_s:g} s"
-                time.sleep(_POLL_S)
-        except BaseException:
-            os.kill(pid, signal.SIGKILL)
-            raise
+                    first = left.pop(0) == pids[0]
+                    if first and status & 127:
+                        how = f"killed by signal {status & 127}"
+                    if first:
+                        until = min(until, time.monotonic() + _GRACE_S)
+                elif time.monotonic() > until:
+                    if left[0] == pids[0]:
+                        how = f"it took more than {self._limit_s:g} s"
+                    break
+                else:
+                    time.sleep(_POLL_S)
+        finally:
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+        return how
 
     def _check_wanted(self) -> None:
         """Raise KeyboardInterrupt where who asked for all this is gone."""
         if os.getppid() != self._parent:
             raise KeyboardInterrupt
 
-    def _child(self, change: Change, facts: dict[str, Any], work: Path, answer: Path) -> None:
+    def _child(self, session: Session, work: Path, answer: Path) -> None:
         """Run the script in this process, a fork, and end it."""
         try:
             os.chdir(work)
-            output = os.open(self._place / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            output = os.open(
+                answer.with_suffix(".output"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600
+            )
             os.dup2(output, 1)
             os.dup2(output, 2)
-            answer.write_bytes(pickle.dumps(self._run_here(change, facts)))
+            answer.write_bytes(pickle.dumps(self._run_here(session)))
         finally:
             os._exit(0)
 
-    def _run_here(self, change: Change, facts: dict[str, Any]) -> dict[str, Any]:
-        from ..hooks.torch.certify.session import Session
-
+    def _run_here(self, session: Session) -> dict[str, Any]:
         warnings.simplefilter("ignore")
-        session = Session(change, facts, steps=self._steps, cut=max(2, self._steps // 2))
         error = ""
         try:
             session.attach()
@@ -206,6 +244,9 @@ class Certificate:
         from ..hooks.torch.certify.session import Change
 
         plain = self._runs.run("as it is", _as_is(), {})
+        if plain.error and (plain.facts.get("asks_rank") or plain.facts.get("distributed")):
+            self._runs.processes = 1
+            plain = self._runs.run("as a launcher starts it", _as_is(), {})
         num_steps = sum(str(step.mode) == "TRAIN" for step in plain.steps)
         if plain.error or not num_steps:
             why = plain.error or "it trained nothing with torch"
@@ -247,7 +288,18 @@ class Certificate:
         if kind.stops:  # the first of two runs: it ends where the script saves its state
             first = self._runs.run(f"{kind.title}: stopped", relation, facts)
             facts = {**facts, "stopped": first.facts.get("state")}
-        run = self._runs.run(kind.title, relation, facts, anew=not kind.stops)
+        if kind.processes:
+            mine = self._runs.run(f"{kind.title}: one", relation, facts, processes=1)
+            if mine.error:
+                return {
+                    **about,
+                    "outcome": "does not apply",
+                    "why": f"the script does not run as one of a launcher: {mine.error}",
+                }
+            facts = mine.facts
+        run = self._runs.run(
+            kind.title, relation, facts, anew=not kind.stops, processes=kind.processes
+        )
         seconds = self._runs.seconds[-1]
         why = "" if not run.error else f"the script does not run so: {run.error}"
         why = why or relation.why_unchanged(run.facts)
@@ -279,6 +331,13 @@ class Certificate:
         return broken
 
 
+def relations() -> dict[str, type[Relation]]:
+    """Return every relation by its name."""
+    from ..hooks.torch.certify import processes, relations
+
+    return {one.name: one for one in (*relations.RELATIONS, *processes.RELATIONS)}
+
+
 def _compared() -> frozenset[str]:
     from ..hooks.torch.certify.session import KEPT
 
@@ -307,9 +366,8 @@ def main() -> None:
         print(json.dumps(what), file=out, flush=True)
 
     script = Script(asked["script"], tuple(asked["arguments"]), is_module=asked["module"])
-    from ..hooks.torch.certify.relations import RELATIONS
-
-    chosen = {name: RELATIONS[name] for name in asked["only"] or RELATIONS}
+    known = relations()
+    chosen = {name: known[name] for name in asked["relations"]}
     runs = Runs(
         script, Path(asked["folder"]), steps=asked["steps"], limit_s=asked["limit_s"], say=say
     )

@@ -40,6 +40,14 @@ def set_rank(rank: int, size: int) -> None:
 _RUN_OPTIONS = "STEPWATCH_RUN_OPTIONS"
 
 
+def set_launched(rank: int, size: int, port: int) -> None:
+    """Let this process look as if a launcher had started it, with others that meet at a port."""
+    os.environ.update({
+        "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(size),
+        "LOCAL_WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+    })  # fmt: skip
+
+
 def leave_run_options(options: Sequence[str]) -> None:
     """Leave options of ``stepwatch run`` to the processes that a launcher will start."""
     os.environ[_RUN_OPTIONS] = json.dumps(list(options))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import socket
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -47,13 +46,6 @@ def write_files(spec: JobSpec, paths: JobPaths) -> None:
 def write_file(paths: JobPaths, name: str, content: object) -> None:
     """Write one of these files; a reader gets the old one or the new one."""
     LocalStore(paths.config).put(f"{name}.json", json.dumps(content, indent=1).encode())
-
-
-def free_port() -> int:
-    """Return a port of this machine at which nobody listens, for processes to meet."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def variables(spec: JobSpec, paths: JobPaths, rank: int, port: int) -> dict[str, str]:

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from ..config import environment
 from ..formats import run_format
 from ..profile.sampler import wait_until_ended
+from ..runtime.process import free_port
 from ..store import open_store
 from ..store.local import LocalStore
 from .artifacts import Outputs, fetch, mark_end, record_ends
 from .checkpoint_process import spoiled_checkpoint
-from .container_env import bind_mount, command_line, free_port, variables, write_files
+from .container_env import bind_mount, command_line, variables, write_files
 from .job_rules import RuleProcesses, required_collections
 from .logs import LogClock, LogMetrics, log_tail
 from .paths import CONTAINER, JobPaths, is_free

@@ -1,4 +1,4 @@
-"""Whether the process that writes a run still runs, and whether an address is of this machine.
+"""Whether the process that writes a run still runs, and which addresses and ports are of here.
 
 A process number alone is not enough: numbers are used again, after a reboot too, and each
 container counts its own.
@@ -83,3 +83,10 @@ def _exists(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def free_port() -> int:
+    """Return a port of this machine at which nobody listens, for processes to meet."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ...config import environment
-from ..container_env import free_port
+from ...runtime.process import free_port
 from ..processes import dying_with_parent
 from .cluster import connect, resources
 

@@ -7,88 +7,34 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from types import MethodType
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from ....diff.parting import HeldRun, HeldStep, NoiseBand, Parting, first_parting
+from ....diff.parting import HeldStep, NoiseBand
 from ....model.record import is_integer
 from ....model.steps import Mode
 from ....numerics.statistics import COUNT, NAN, NEGINF, POSINF, SUM
 from ..internals import replace_code
-from .session import KEPT, Call, Change, Facts, Session, own_random_numbers, rows_of
+from .session import (
+    Break,
+    Call,
+    Facts,
+    Relation,
+    RunOutcome,
+    Session,
+    own_random_numbers,
+    rows_of,
+    why_not_of_parts,
+)
 
 _BFLOAT16 = 2.0**-8
 _CLOSE = 1e-3  # of the largest: kernels for other sizes sum in another order
-
-
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
-    """What came of a run of the script.
-
-    Args:
-        steps: What was captured.
-        facts: What was seen beside it; see ``Session``.
-        error: What ended it before its time; empty for nothing.
-    """
-
-    steps: HeldRun
-    facts: Facts
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Break:
-    """A relation that does not hold.
-
-    Args:
-        where: The place, in words.
-        message: What differs there.
-        parting: The tensor and step, where one is known.
-    """
-
-    where: str
-    message: str
-    parting: Parting | None = None
-
-
-class Relation(Change):
-    """A change that must not matter."""
-
-    #: As it is asked for.
-    name: ClassVar[str]
-    #: What holds, in words.
-    title: ClassVar[str]
-    #: What it points at where it breaks.
-    points_at: ClassVar[str]
-    compared: ClassVar[frozenset[str]] = KEPT
-    #: The rounding of the precision in which it computes; 0 for that of each tensor.
-    epsilon: ClassVar[float] = 0.0
-    #: How many TRAIN steps are compared; ``None`` for all.
-    first_steps: ClassVar[int | None] = None
-    #: Whether it takes two runs, of which the second begins where the first was stopped.
-    stops: ClassVar[bool] = False
-
-    def why_not(self, facts: Facts) -> str:
-        """Return why it does not apply to a script; empty if it does."""
-        raise NotImplementedError
-
-    def why_unchanged(self, facts: Facts) -> str:
-        """Return why the run that was to differ did not; empty if it did."""
-        return "" if facts["changed"] else facts["refused"] or "nothing was there to be changed"
-
-    def judge(self, base: RunOutcome, run: RunOutcome, band: NoiseBand) -> Break | None:
-        """Return where it breaks, ``None`` if it holds."""
-        steps = base.steps
-        if self.first_steps is not None:
-            steps = [step for step in steps if step.mode_step < self.first_steps]
-        parting = first_parting(steps, run.steps, band, self.compared, epsilon=self.epsilon)
-        return None if parting is None else Break(parting.where(), parting.how_far(), parting)
 
 
 def _of_rows(facts: Facts) -> str:
@@ -329,24 +275,11 @@ each of them, or is clipped before they are summed"
 
     def why_not(self, facts: Facts) -> str:
         k = max(facts["backwards"][:1])
-        if facts["batch_norm"]:
-            return f"{facts['batch_norm']} normalizes over the batch"
-        if facts["step_draws"] or facts["model_draws"]:
-            return "a step draws random numbers, others for each micro-batch"
-        if facts["closure"]:
-            return "an optimizer computes the loss itself, by a closure"
-        if len(facts["trained_loaders"]) != 1:
-            return "the batches do not come from one DataLoader"
-        if facts["pairwise"]:
-            return "the model or its loss compares rows with each other"
-        if facts["optimizers"] != 1:
-            return "several optimizers step"
+        why = why_not_of_parts(facts)
+        if why:
+            return why
         first = [one for one in facts["losses"] if one[0] == 0]
         weights = [weight for step, weight in facts["loss_weights"] if step == 0]
-        if len(first) != k or len(weights) != k:
-            return "its loss is not one call of a loss of torch"
-        if any(one[2] not in ("mean", "sum") or one[3] for one in first):
-            return "its loss is weighted or not reduced by torch"
         if k == 1:
             if facts["ignored"]:
                 return "its loss leaves out targets, so a mean of means is another mean"
@@ -591,76 +524,6 @@ at the edge"
         return None
 
 
-class Resumed(Relation):
-    """A script is stopped after it saved a checkpoint, and started again in the same folder."""
-
-    name = "resumed"
-    title = "stopped and resumed is straight"
-    points_at = "a checkpoint without the state of the optimizer or its schedule, or weights that \
-are not loaded under their names"
-    fixed = False
-    stops = True
-
-    def why_not(self, facts: Facts) -> str:
-        return "" if facts["saves"] else "the script saves no checkpoint in the first steps"
-
-    def around(self, session: Session, module: torch.nn.Module, call: Call, given: Any) -> Any:
-        facts = session.facts
-        if not torch.is_grad_enabled():
-            return call(given)
-        if "stopped" in session.known:
-            facts.setdefault("state", _state(session, module))
-        elif facts["saves"] and session.num_trained:
-            facts["state"] = _state(session, module)
-            session.end("it is stopped after a checkpoint")
-        return call(given)
-
-    def why_unchanged(self, facts: Facts) -> str:
-        if not facts["loads"]:
-            return "started again, the script loads no checkpoint"
-        return "" if "state" in facts else "started again, the script trains no more"
-
-    def install(self, session: Session) -> None:
-        session.facts["stopped"] = session.known.get("stopped")
-
-    def judge(self, base: RunOutcome, run: RunOutcome, band: NoiseBand) -> Break | None:
-        del base, band
-        was = run.facts["stopped"]
-        now = run.facts["state"]
-        if was is None:
-            return None
-        for what in ("weights", "optimizer", "learning rate"):
-            for name, value in was[what].items():
-                if now[what].get(name) != value:
-                    found = "missing" if name not in now[what] else "not what was saved"
-                    return Break(f"the first step after, {what}", f"{name} is {found}")
-        return None
-
-
-def _state(session: Session, module: torch.nn.Module) -> dict[str, dict[str, Any]]:
-    """Return what a training goes on from, as sums by name."""
-    state: dict[str, dict[str, Any]] = {
-        "weights": {name: _sums(one) for name, one in module.state_dict().items()},
-        "optimizer": {},
-        "learning rate": {},
-    }
-    for number, optimizer in enumerate(session.optimizers):
-        kind = type(optimizer).__name__
-        for index, group in enumerate(optimizer.param_groups):
-            state["learning rate"][f"{kind} {number} group {index}"] = float(group["lr"])
-            for at, parameter in enumerate(group["params"]):
-                for key, one in optimizer.state.get(parameter, {}).items():
-                    state["optimizer"][f"{kind} {number} {key} {index}.{at}"] = _sums(one)
-    return state
-
-
-def _sums(one: object) -> list[float]:
-    if not isinstance(one, torch.Tensor):
-        return [float(one)] if isinstance(one, (int, float)) else []
-    wide = one.detach().double()
-    return [float(wide.sum()), float(wide.abs().sum())]
-
-
 class PaddedLonger(Relation):
     """Sequences of token ids are padded by four more places, masked as the others are."""
 
@@ -826,10 +689,7 @@ def _fall(losses: Sequence[float]) -> float:
     return last / first if first > 0 and last > 0 else 1.0
 
 
-RELATIONS: Mapping[str, type[Relation]] = {
-    one.name: one
-    for one in (
-        PermutedBatch, RowsApart, EvaluationTwice, EagerIsCompiled, Accumulation, Autocast,
-        Checkpointed, Resumed, PaddedLonger, PackedApart, Seeds,
-    )
-}  # fmt: skip
+RELATIONS: tuple[type[Relation], ...] = (
+    PermutedBatch, RowsApart, EvaluationTwice, EagerIsCompiled, Accumulation, Autocast,
+    Checkpointed, PaddedLonger, PackedApart, Seeds,
+)  # fmt: skip

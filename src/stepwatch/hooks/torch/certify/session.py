@@ -6,12 +6,14 @@ relation wraps calls, batches, optimizers and functions of torch; the script its
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -21,7 +23,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils._pytree import tree_leaves
 from torch.utils.data import DataLoader
 
-from ....diff.parting import HeldStep
+from ....diff.parting import HeldRun, HeldStep, NoiseBand, Parting, first_parting
 from ....errors import TrainingStopped
 from ....model.record import StepRecord
 from ....model.steps import Mode
@@ -156,12 +158,24 @@ class Session:
         facts: What an earlier run of the script has shown.
         steps: How many TRAIN steps there are.
         cut: After how many steps an epoch ends, or batches where nothing is trained.
+        rank: Of this process, among those that run the script together.
+        processes: How many do, started as by a launcher; 0 for one that nothing has started.
     """
 
-    def __init__(self, change: Change, facts: Facts, *, steps: int, cut: int) -> None:
+    def __init__(
+        self,
+        change: Change,
+        facts: Facts,
+        *,
+        steps: int,
+        cut: int,
+        rank: int = 0,
+        processes: int = 0,
+    ) -> None:
         self.change = change
         self.known = facts
         self.steps, self.cut = steps, cut
+        self.rank, self.processes = rank, processes
         self.kept = Kept()
         self.patches = PatchSet()
         self.hook: CertifyHook | None = None
@@ -177,8 +191,9 @@ class Session:
             "time_first": "", "trained_loaders": [], "backwards": [0], "losses": [],
             "loss_weights": [], "ignored": False, "pairwise": False, "compiles": False,
             "autocasts": False, "checkpoints": False, "saves": 0, "loads": 0, "cut": False,
-            "distributed": False, "inputs": [], "first_batches": [], "changes": "",
+            "distributed": False, "inputs": [], "changes": "",
             "optimizers": 0, "closure": False, "custom_loss": False, "embedding_padding": None,
+            "asks_rank": False, "batch_sizes": [], "epoch_starts": [], "saved_after": None,
         }  # fmt: skip
         self._loaders: list[tuple[object, ...]] = []
         self._keep_alive: list[object] = []
@@ -293,6 +308,7 @@ class Session:
             if key not in self._loaders:
                 self._loaders.append(key)
                 self._keep_alive.append(loader.dataset)
+                self.facts["batch_sizes"].append(loader.batch_size)
             number = self._loaders.index(key)
             caller = sys._getframe(2).f_globals.get("__name__", "")
             cut = None if caller.partition(".")[0] in _TRAINERS else self.cut
@@ -303,14 +319,13 @@ class Session:
 
     def _first_batches(self, batches: Any, loader: int, cut: int | None) -> Iterator[Any]:
         began, backwards = self.num_trained, sum(self.facts["backwards"])
+        self.facts["epoch_starts"].append([loader, len(trained_inputs(self.facts))])
         for count, batch in enumerate(batches):
             trains = sum(self.facts["backwards"]) > backwards
             # Of what trains steps count: a step may take many batches.
             if cut is not None and (self.num_trained - began if trains else count) >= cut:
                 self.facts["cut"] = True
                 return
-            digest = [float(one.double().nan_to_num().sum()) for one in _tensors(batch)[:2]]
-            self.facts["first_batches"].append([loader, count, digest])
             yield batch
 
     def _noted(self, batches: Iterator[Any], loader: int) -> Iterator[Any]:
@@ -338,7 +353,7 @@ class Session:
         put(torch, "compile", self._noting("compiles"))
         put(torch.nn.Module, "compile", self._noting("compiles"))
         put(torch.autocast, "__enter__", self._noting("autocasts"))
-        put(torch, "save", self._counting("saves"))
+        put(torch, "save", self._save)
         put(torch, "load", self._counting("loads"))
         put(torch.optim.Optimizer, "__init__", self._optimizer_made)
         for name in _PRODUCTS:
@@ -353,6 +368,7 @@ class Session:
         put(torch.utils.checkpoint, "checkpoint", self._noting("checkpoints"))
         if torch.distributed.is_available():
             put(torch.distributed, "init_process_group", self._noting("distributed"))
+        put(os._Environ, "__getitem__", self._environment)
         register_optimizer_step_post_hook(self._stepped)
         facts["threads"] = torch.get_num_threads()
 
@@ -376,6 +392,29 @@ class Session:
             return call
 
         return make
+
+    def _save(self, original: Any) -> Any:
+        def save(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            self.facts["saves"] += 1
+            if self.num_trained and self.facts["saved_after"] is None:
+                self.facts["saved_after"] = len(trained_inputs(self.facts))
+            return result
+
+        return save
+
+    def _environment(self, original: Any) -> Any:
+        def get(environment: Any, name: Any) -> Any:
+            if name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
+                caller = sys._getframe(1)
+                while caller.f_globals.get("__name__") in ("os", "_collections_abc"):
+                    assert caller.f_back is not None
+                    caller = caller.f_back
+                asks = caller.f_globals.get("__name__", "").partition(".")[0]
+                self.facts["asks_rank"] |= asks not in ("torch", *_TRAINERS)
+            return original(environment, name)
+
+        return get
 
     def _optimizer_made(self, original: Any) -> Any:
         def make(optimizer: Any, *args: Any, **kwargs: Any) -> None:
@@ -499,6 +538,16 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [one for one in tree_leaves(value) if isinstance(one, torch.Tensor)]
 
 
+def trained_inputs(facts: Facts) -> list[float]:
+    """Return the sums of what models were given in the first calls with gradients."""
+    return [digest for with_gradients, _, digest, *_ in facts["inputs"] if with_gradients]
+
+
+def digest_of(batch: Any) -> list[float]:
+    """Return the sums of the first two tensors of a batch."""
+    return [float(one.double().nan_to_num().sum()) for one in _tensors(batch)[:2]]
+
+
 def rows_of(batch: Any) -> int | None:
     """Return how many rows a batch has, ``None`` if its tensors do not agree on it."""
     sizes = {one.shape[0] for one in _tensors(batch) if one.ndim}
@@ -515,6 +564,96 @@ def own_random_numbers() -> Iterator[None]:
         torch.set_rng_state(states[0])
         np.random.set_state(states[1])
         random.setstate(states[2])
+
+
+def why_not_of_parts(facts: Facts) -> str:
+    """Return why parts of a batch do not give, one by one, what it gives; empty if they do."""
+    k = max(facts["backwards"][:1])
+    if facts["batch_norm"]:
+        return f"{facts['batch_norm']} normalizes over the batch"
+    if facts["step_draws"] or facts["model_draws"]:
+        return "a step draws random numbers, others for each part of a batch"
+    if facts["closure"]:
+        return "an optimizer computes the loss itself, by a closure"
+    if len(facts["trained_loaders"]) != 1:
+        return "the batches do not come from one DataLoader"
+    if facts["pairwise"]:
+        return "the model or its loss compares rows with each other"
+    if facts["optimizers"] != 1:
+        return "several optimizers step"
+    first = [one for one in facts["losses"] if one[0] == 0]
+    weights = [weight for step, weight in facts["loss_weights"] if step == 0]
+    if len(first) != k or len(weights) != k:
+        return "its loss is not one call of a loss of torch"
+    if any(one[2] not in ("mean", "sum") or one[3] for one in first):
+        return "its loss is weighted or not reduced by torch"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """What came of a run of the script.
+
+    Args:
+        steps: What was captured.
+        facts: What was seen beside it; see ``Session``.
+        error: What ended it before its time; empty for nothing.
+    """
+
+    steps: HeldRun
+    facts: Facts
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A relation that does not hold.
+
+    Args:
+        where: The place, in words.
+        message: What differs there.
+        parting: The tensor and step, where one is known.
+    """
+
+    where: str
+    message: str
+    parting: Parting | None = None
+
+
+class Relation(Change):
+    """A change that must not matter."""
+
+    #: As it is asked for.
+    name: ClassVar[str]
+    #: What holds, in words.
+    title: ClassVar[str]
+    #: What it points at where it breaks.
+    points_at: ClassVar[str]
+    compared: ClassVar[frozenset[str]] = KEPT
+    #: The rounding of the precision in which it computes; 0 for that of each tensor.
+    epsilon: ClassVar[float] = 0.0
+    #: How many TRAIN steps are compared; ``None`` for all.
+    first_steps: ClassVar[int | None] = None
+    #: Whether it takes two runs, of which the second begins where the first was stopped.
+    stops: ClassVar[bool] = False
+    #: How many processes run the script, which is compared with one of a launcher; 0 for as it is.
+    processes: ClassVar[int] = 0
+
+    def why_not(self, facts: Facts) -> str:
+        """Return why it does not apply to a script; empty if it does."""
+        raise NotImplementedError
+
+    def why_unchanged(self, facts: Facts) -> str:
+        """Return why the run that was to differ did not; empty if it did."""
+        return "" if facts["changed"] else facts["refused"] or "nothing was there to be changed"
+
+    def judge(self, base: RunOutcome, run: RunOutcome, band: NoiseBand) -> Break | None:
+        """Return where it breaks, ``None`` if it holds."""
+        steps = base.steps
+        if self.first_steps is not None:
+            steps = [step for step in steps if step.mode_step < self.first_steps]
+        parting = first_parting(steps, run.steps, band, self.compared, epsilon=self.epsilon)
+        return None if parting is None else Break(parting.where(), parting.how_far(), parting)
 
 
 class AsIs(Change):
