@@ -366,7 +366,7 @@ def _columns(data: Any, most: int = FIRST_ROWS) -> Mapping[str, Array]:
             return {}
         found = data.get_data()[:rows]
     else:
-        found = data.slice(range(rows)).get_data()
+        found = data.slice(range(rows), allow_groups=True).get_data()
     table = np.full(found.shape, np.nan, np.float32)
     # What is not stored is missing, and not 0; of quantiles whole numbers are a little off.
     table[np.repeat(np.arange(rows), np.diff(found.indptr)), found.indices] = found.data

@@ -36,6 +36,7 @@ _OF_SETUP = {
     "schedule_ends": "schedule",
     "turned": "layer",
     "uncalled": "layer",
+    "unfrozen": "layer",
     "weighted": "loss",
 }
 _OF_LOSSES = ("classes", "dependence", "supervision")

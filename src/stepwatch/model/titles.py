@@ -231,6 +231,7 @@ TITLES: Mapping[str, str] = {
     "setup:turned": "loss pushes apart what is alike",
     "setup:uncalled": "layer is never called",
     "setup:uncensored": "no event is censored",
+    "setup:unfrozen": "unfrozen layer is not trained",
     "setup:ungrouped": "rows are apart from their groups",
     "setup:unpaired": "positives are not views of one sample",
     "setup:unsplit": "trees have no split",

@@ -32,6 +32,12 @@ IN_GROUPS, APART, LEAST_GROUPS = 5.0, 3.0, 20
 #: So far two sets of labels may differ in their means (by standard deviations), and by these
 #: factors in their spread and in the rows of a group.
 SAME_MEAN, SAME_STD, SAME_SIZE = 0.25, 1.25, 1.5
+#: Columns with a value for each group of rows, whose rows lie in other groups.
+_SCATTERED = "boosting/scattered/"
+_REGROUP = (
+    "sort rows by their query, as by np.argsort(qid, kind='stable'), so that they lie as the sizes"
+    " of groups say; to shuffle, shuffle whole groups"
+)
 #: Columns whose categories training and another set of data number each by its own first rows.
 _RECODED = "boosting/recoded/"
 #: Columns whose monotone constraint is against the data, by their rank correlation with labels.
@@ -160,6 +166,7 @@ class Boosting:
         yield from self._uphill(step)
         yield from self._uncensored(step)
         yield from self._ungrouped(step)
+        yield from self._scattered(step)
         yield from self._recoded(step)
         yield from self._constrained(step)
         yield from self._stopped_by(step)
@@ -288,10 +295,27 @@ class Boosting:
                     value=torn.ratio,
                     threshold=whole.ratio,
                     worker=worker,
-                    remedy="sort rows by their query, as by np.argsort(qid, kind='stable'), so that"
-                    " they lie as the sizes of groups say; to shuffle, shuffle whole groups",
+                    remedy=_REGROUP,
                 )
                 break
+
+    def _scattered(self, step: StepView) -> Findings:
+        """Find rows that were shuffled apart from their groups, by what is one for each group."""
+        for group in prefixed(step, "boosting", _SCATTERED):
+            for tensor in group:
+                data, _, column = tensor.name.removeprefix(_SCATTERED).partition("/")
+                yield self._rule.finding(
+                    step,
+                    tensor,
+                    f"the rows of {data} stand apart from their groups: {column} has a value for"
+                    " each group, in as many rows as that has, and these rows lie in other groups:"
+                    " rows of different queries are ranked against each other",
+                    condition=f"ungrouped {data}",
+                    value=1.0,
+                    threshold=0.0,
+                    worker=group.record.worker,
+                    remedy=_REGROUP,
+                )
 
     def _constrained(self, step: StepView) -> Findings:
         """Find monotone constraints that are against the data, in several columns."""

@@ -126,6 +126,11 @@ _LAYERS = {
         "take activation='sigmoid' for one unit, or one unit for each class; for weights of"
         " positions, a softmax over their axis, as by Softmax(axis=1)",
     ),
+    "unfrozen": (
+        "its weights may be trained by now, but the training function was made, and the optimizer"
+        " was given its weights, while it was frozen: it stays as it is",
+        "compile the model again after trainable is set, before fit",
+    ),
     "same_noise": (
         "what is drawn for a batch, as noise or dropout, is the very same at each step, by a seed"
         " or a random key that never changes: the model learns with one pattern, and not with"
@@ -196,7 +201,7 @@ _LAYERS = {
 }
 
 #: Of what these are said of several steps were looked at before.
-_LOOKED_AT_BEFORE = ("turned", "no_offset", "reseeded", "same_views", "unpaired")
+_LOOKED_AT_BEFORE = ("turned", "no_offset", "reseeded", "same_views", "unpaired", "unfrozen")
 
 #: What was taken in place of something else, by both names.
 _CONFUSED = {
@@ -233,7 +238,8 @@ class Setup(Rule):
     a softmax, or a norm, is taken over the batch. ``padding_only``: attention is given a mask that
     leaves padding and hides all else. ``pads_tokens``: the id of padding is that of a token as
     well. ``pads_targets``: most targets that count are of padding. ``one_unit``: a softmax of Keras
-    is taken over one unit. ``torn_edges``, ``torn_pairs``:
+    is taken over one unit. ``unfrozen``: a layer of a Keras model was unfrozen and the model not
+    compiled again. ``torn_edges``, ``torn_pairs``:
     edges of a graph are a list of pairs that was reshaped and not transposed. ``no_offset``: edges
     of several graphs are put into a batch as if each were alone. ``across``: a recurrent layer
     reads text across the samples. ``sees_next``: a Keras model of next tokens has layers that look

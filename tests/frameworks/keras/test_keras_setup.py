@@ -861,3 +861,26 @@ class TestNoise:
             model.fit(x, y, batch_size=32, epochs=4, verbose=0, validation_split=0.1)
 
         assert found == [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="others take weights anew")
+@pytest.mark.parametrize("compiles", [True, False], ids=["compiled again", "not compiled again"])
+def test_a_layer_that_was_unfrozen_without_compiling_is_named(compiles, tmp_path):
+    """The function that TensorFlow made goes on with the weights that could be trained then."""
+    keras.utils.set_random_seed(0)
+    x, y = _data("binary")
+    base = keras.Sequential([keras.layers.Dense(6, "tanh"), keras.layers.Dense(6, "tanh")])
+    base.trainable = False
+    model = keras.Sequential([base, keras.layers.Dense(1, "sigmoid")])
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        model.compile("adam", BINARY)
+        model.fit(x, y, batch_size=32, epochs=3, verbose=0)
+        base.trainable = True
+        if compiles:
+            model.compile("adam", BINARY)
+        before = base.get_weights()
+        model.fit(x, y, batch_size=32, epochs=5, verbose=0)
+
+    found = [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
+    assert compiles == any((a != b).any() for a, b in zip(before, base.get_weights(), strict=True))
+    assert ("unfrozen" in found) is not compiles

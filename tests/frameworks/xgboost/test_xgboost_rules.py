@@ -161,6 +161,27 @@ class TestSetup:
 
         assert ["ungrouped train"] * is_shuffled == conditions
 
+    @pytest.mark.parametrize("is_shuffled", [False, True])
+    def test_rows_apart_from_their_groups_by_a_column_that_has_one_value_for_each(
+        self, tmp_path, is_shuffled
+    ):
+        """As what is known of a query; no other set of data is needed."""
+        rng = np.random.default_rng(0)
+        sizes = rng.integers(5, 15, 60)
+        budget = np.repeat(rng.normal(size=60), sizes)
+        x = np.stack([budget, rng.normal(size=len(budget))], axis=1)
+        y = np.digitize(x[:, 1] - np.abs(budget), [-1, 0, 1])
+        if is_shuffled:
+            order = rng.permutation(len(x))
+            x, y = x[order], y[order]
+        data = xgboost.DMatrix(x, label=y)
+        data.set_group(sizes)
+        with XGBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            xgboost.train({"objective": "rank:ndcg", "nthread": 1}, data, 12)
+        conditions = [one.condition for one in found(Trial(tmp_path / "run"), "setup")[0]]
+
+        assert ["ungrouped train"] * is_shuffled == conditions
+
     @pytest.mark.parametrize("is_apart", [False, True])
     @pytest.mark.parametrize("by", ["train", "estimator"])
     def test_categories_numbered_apart(self, tmp_path, by, is_apart):

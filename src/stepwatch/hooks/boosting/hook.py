@@ -34,6 +34,7 @@ from .rounds import (
     numbered,
     ordered_as,
     recoded,
+    scattered,
 )
 from .shared_rows import shared_rows
 from .target_encoding import may_encode, rows_of_category
@@ -308,6 +309,9 @@ class BoostingHook(Hook):
         of = "groups" if data.trains else "evaluated_groups"
         for name, value in grouping(data.labels(), sizes).items() if len(sizes) else ():
             self._observe_named("boosting", f"{of}/{name}/{data.name}", np.asarray(value))
+        table = self.computed("columns", data.whole) if len(sizes) else {}
+        for name in scattered(table, sizes):
+            self._observe_named("boosting", f"scattered/{data.name}/{name}", np.asarray(1.0))
 
     def _observe_columns(self, data: Sequence[EvaluationSet], constraints: str) -> None:
         """Observe which columns give the label away, are constrained against it, or number their

@@ -21,6 +21,7 @@ FIRST_ROWS = 4096
 MOST_NUMBERS = 4_000_000
 # Categories that are numbered by which comes first are so many, or more; and in fewer than this
 # share of rows they go on as a counter does: to the same, the next or the first one.
+_LEAST_SIZES = 3
 _LEAST_CATEGORIES, _MOST_COUNTED = 7, 0.7
 #: What nobody else evaluates is evaluated at every n-th round: it costs a pass over the data.
 OWN_EVERY = 10
@@ -258,6 +259,37 @@ def grouping(labels: Array, sizes: Array) -> dict[str, float]:
     ratio = between / (count - 1) / (within / (rows - count))
     mean, std = float(values.mean()), float(values.std())
     return {"rows": rows, "count": count, "mean": mean, "std": std, "ratio": ratio}
+
+
+def scattered(columns: Mapping[str, Array], sizes: Array) -> list[str]:
+    """Return the columns with a value for each group of rows, whose rows lie in other groups.
+
+    Args:
+        columns: Of all rows, shape ``[rows]`` each.
+        sizes: Rows of each group, shape ``[groups]``.
+
+    Returns:
+        Those whose values stand in as many rows as groups have, one by one, and not together.
+
+    Example:
+        >>> of_query = np.array([7.0, 8, 8, 9, 9, 9])
+        >>> scattered({"budget": of_query[::-1], "right": of_query}, np.array([1, 2, 3]))
+        ['budget']
+    """
+    held: npt.NDArray[np.int64] = sizes.astype(np.int64)[np.flatnonzero(sizes)]
+    sorted_sizes = np.sort(held)
+    if len(np.unique(held)) < _LEAST_SIZES:  # of equal ones, values may count something else
+        return []
+    found = []
+    for name, column in columns.items():
+        if len(column) != held.sum():
+            continue
+        counts = np.unique(column, return_counts=True)[1]
+        if np.array_equal(np.sort(counts), sorted_sizes):
+            firsts = np.repeat(column[np.cumsum(held) - held], held)
+            if not np.array_equal(firsts, column):
+                found.append(name)
+    return found
 
 
 class Model(Protocol):

@@ -160,11 +160,13 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
             self._count_set(model)
         self._trains = model
         optimizer = getattr(model, "optimizer", None)
-        if mode is Mode.TRAIN and optimizer is not None and optimizer not in self._optimizers:
+        is_new = optimizer is not None and optimizer not in self._optimizers
+        if mode is Mode.TRAIN and (self.setup.take_thawed() or is_new):
             if self._has_trained:  # the next part of a script: another model, or compiled anew
                 self.budget.observe_next_in_full("another optimizer", FULL_STEPS)
             self._has_trained = True
-            self._optimizers.add(optimizer)
+            if is_new:
+                self._optimizers.add(optimizer)
         step = self.recorder.open_step(self._running)
         if not step.has_only_losses:
             self._settle()  # before more is read, for the time that it takes to count as its own

@@ -110,6 +110,9 @@ class Setup:
         # Of each model, whether it was compiled in a loop over epochs, and its last optimizer.
         self._compiled: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
         self._fitted: WeakKeyDictionary[Any, tuple[ref[Any], int]] = WeakKeyDictionary()
+        # How many weights of a model could be trained as ``fit`` was called last.
+        self._num_trainable: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._has_thawed = False
 
     def compiling(self, model: Any, *_: Any, **__: Any) -> None:
         """A model is about to be compiled."""
@@ -119,6 +122,11 @@ class Setup:
     def weights_set(self, model: Any) -> None:
         """The script sets the weights of a model: what comes is another training."""
         self._fitted.pop(model, None)
+
+    def take_thawed(self) -> bool:
+        """Return whether layers were frozen or unfrozen between two calls of ``fit``; once."""
+        thawed, self._has_thawed = self._has_thawed, False
+        return thawed
 
     def _times_remade(self, model: Any) -> int:
         """Return in how many epochs in a row a model was compiled anew and trained on."""
@@ -141,6 +149,9 @@ class Setup:
                 self._fit = _Fit(given.get("callbacks"), *weights, frozenset(_kept(model)))
                 self._fit = replace(self._fit, remade=self._times_remade(model))
                 self._fit = replace(self._fit, schedule=dict(_schedule(model, given)))
+                now = len(model.trainable_variables)
+                self._has_thawed |= self._num_trainable.get(model, now) != now
+                self._num_trainable[model] = now
             try:
                 return original(model, *args, **named)
             finally:
@@ -172,6 +183,7 @@ class Setup:
         numbers = lookups.found() | dict(_momentum(model, names, self._fit.kept))
         numbers.update((f"setup/uncalled/{name}", 1.0) for name in _uncalled(model, names))
         numbers.update((f"setup/one_unit/{name}", 1.0) for name in _of_one_unit(model, names))
+        numbers.update((f"setup/unfrozen/{name}", 1.0) for name in _unfrozen(model, names))
         numbers.update((f"setup/over_samples/{name}", 1.0) for name in _over_samples(model, names))
         numbers.update(_unseparated(model, names))
         if len(facts.batches) == 1:
@@ -320,6 +332,22 @@ def _of_one_unit(model: Any, names: ModelNames) -> Iterator[str]:
             name = names.of_layer(layer)
             if name is not None:
                 yield name
+
+
+def _unfrozen(model: Any, names: ModelNames) -> Iterator[str]:
+    """Yield the layers whose weights may be trained, and are none of those of the optimizer.
+
+    A training function that TensorFlow has made goes on with the weights that it was made for.
+    """
+    optimizer = model.optimizer
+    held = {id(one) for one in getattr(optimizer, "_trainable_variables", ())}
+    if not held or not optimizer.built:
+        return
+    for layer in model._flatten_layers():
+        weights = layer._trainable_variables if layer.trainable else ()
+        name = names.of_layer(layer)
+        if name is not None and any(one.trainable and id(one) not in held for one in weights):
+            yield name
 
 
 # What is divided by its norm, or by its sum of exponentials; layers, and operations of a graph.
