@@ -346,6 +346,46 @@ class TestMoreClassesLater:
         assert ["guessing"] == [one.condition for one in found]
 
 
+class TestFewLabels:
+    @pytest.mark.parametrize(("loss", "found"), [(2.30, ["guessing"]), (2.15, [])])
+    def test_ten_labels_of_each_class_tell_what_guessing_costs(self, loss, found):
+        """As of a short training of which few steps were observed in full."""
+        watch, rng, told = Watch(["chance_level:num_steps=100"]), np.random.default_rng(0), []
+        for at in range(300):
+            kinds = {"losses": {"loss/cross_entropy": np.float32(loss + rng.normal(0, 0.01))}}
+            if at % 60 == 0:
+                labels = rng.permutation(32) % 10
+                counts = np.zeros((10, 10), np.int64)
+                np.add.at(counts, (labels, rng.integers(0, 10, 32)), 1)
+                kinds |= {
+                    "predictions": {"prediction/cross_entropy": np.zeros((32, 10), np.float32)},
+                    "labels": {"label/cross_entropy": labels},
+                    "classes": {"confusion/cross_entropy": counts},
+                    "batches": {"batch/0": np.zeros((32, 2), np.float32)},
+                }
+            told += [one.condition for one in watch.evaluate(full_step(kinds, at))]
+
+        assert found == told
+
+
+class TestAbsoluteErrors:
+    @pytest.mark.parametrize(
+        ("loss", "found"), [(2200.0, ["guessing"]), (1600.0, ["guessing"]), (900.0, [])]
+    )
+    def test_they_are_no_better_than_guessing_above_the_standard_deviation(self, loss, found):
+        """Targets of thousands, by a layer whose bias takes long to get there."""
+        watch, rng, told = Watch(["chance_level:num_steps=50"]), np.random.default_rng(0), []
+        for at in range(120):
+            kinds = {
+                "losses": {"loss/l1_loss": np.float32(loss)},
+                "predictions": {"prediction/l1_loss": np.zeros(32, np.float32)},
+                "labels": {"label/l1_loss": rng.normal(2200, 1500, 32).astype(np.float32)},
+            }
+            told += [one.condition for one in watch.evaluate(full_step(kinds, at))]
+
+        assert found == told
+
+
 class TestSmallEdge:
     """Two classes near 50:50, as of returns of the next day: little can be known of the labels."""
 

@@ -152,7 +152,9 @@ def correlation(
         given: Features, shape ``[rows, columns]``, floating; of ``[rows, places, ...]`` the last
             place counts, as that of what comes next. To tell an earlier one is a task, unless it is
             one of a series with noise, to the last bit.
-        target: A number for each row, floating.
+        target: A number for each row, floating. Of several, as of what comes next in a series, the
+            first counts, if they are no more than half of the places: a series of as many is told
+            for each place, and may be the input moved by one.
 
     Returns:
         Pearson's coefficient in magnitude, or 1 where the target puts the rows of a table in the
@@ -162,12 +164,16 @@ def correlation(
     """
     nothing = math.nan, math.nan
     numbers = given.dtype.kind == "f" and target.dtype.kind == "f" and given.ndim >= 2
-    if not numbers or target.size != len(given) or len(given) < LEAST_ROWS:
+    if not numbers or len(target) != len(given) or len(given) < LEAST_ROWS:
+        return nothing
+    targets = target.astype(np.float64).reshape(len(given), -1)
+    has_one = targets.shape[1] == 1
+    if not has_one and not 0 < 2 * targets.shape[1] <= given.shape[1]:
         return nothing
     x = given.reshape(len(given), -1).astype(np.float64)
     if not LEAST_COLUMNS <= x.shape[1] <= MOST_COLUMNS:
         return nothing
-    y = target.astype(np.float64).ravel()
+    y = targets[:, 0]
     found = correlations(x, y)
     place = x.shape[1] // given.shape[1]
     last = x.shape[1] - place
@@ -177,7 +183,7 @@ def correlation(
     if given.ndim > 2:
         found[:last] = 0
     best = int(found.argmax())
-    if not found[best]:
+    if not found[best] or not (has_one or found[best] >= EXACT):
         return nothing
     if given.ndim == 2 and order_alike(x[:, best], y):
         found[best] = 1.0

@@ -34,8 +34,10 @@ NEAR = 1.05
 SAME, LOOKS, STILL = 0.1, 5, 1.1
 #: In fewer evaluations, or passes through the data before the last, a model may be late.
 ROUNDS = 5
-#: Of fewer labels the frequencies seem less even than they are, so guessing seems cheaper.
-LEAST_PER_CLASS = 20
+#: Of fewer labels the frequencies are hardly known.
+LEAST_PER_CLASS = 10
+#: Losses of numbers, by the power of the error of which they are the mean.
+ERRORS = {"mse_loss": 2, "l1_loss": 1}
 #: In evaluations guesses are told from chance by fewer, if so many were seen.
 LEAST_HELD_OUT, LEAST_GUESSES = 5, 30
 #: So many standard errors tell a loss from another, and bound an agreement.
@@ -65,6 +67,16 @@ def entropy(counts: Floats) -> float:
     total = counts.sum()
     shares = counts[counts > 0] / total if total else counts[:0]
     return float(-(shares * np.log(shares)).sum())
+
+
+def estimated_entropy(counts: Floats) -> float:
+    """Return the entropy of classes of which so many labels were drawn, in nats.
+
+    That of their frequencies alone is too low by about (classes - 1) / (2 labels), as few labels
+    look less even than they are (Miller: Note on the bias of information estimates, 1955).
+    """
+    num_classes, total = np.count_nonzero(counts), float(counts.sum())
+    return entropy(counts) + ((num_classes - 1) / (2 * total) if total else 0.0)
 
 
 def agreement_z(confusion: Floats) -> float:
@@ -205,8 +217,8 @@ class _Window:
         if 2 * self.count >= (self.losses.maxlen or 1):
             self.trained = _all_counts([self.trained, confusion])
 
-    def share_of_variance(self) -> float:
-        """Return the mean squared error, as a share of the variance of the targets.
+    def share_of_guessing(self, power: int) -> float:
+        """Return the mean error to a power, as a share of that of guessing the mean.
 
         Both are of the same samples, those of the later half of the steps whose targets are known:
         that few of them tell the variance of all to some hundredths only does not matter.
@@ -216,7 +228,7 @@ class _Window:
         count, total, squares = moments.sum(axis=0)
         error = moments[:, 0] @ np.array(self.paired)[later:] / count
         variance = _variance(count, total, squares)
-        return float(error) / variance if variance > 0 else math.inf
+        return float(error) / variance ** (power / 2) if variance > 0 else math.inf
 
     def learns(self, chance: float, variance: float) -> bool:
         """Return whether the losses still fall, or are below those of guessing.
@@ -268,7 +280,8 @@ class ChanceLevel(Rule):
     mean costs the variance of the targets; neither depends on the model. Reported, over the last
     ``num_steps`` TRAIN steps: a cross-entropy of at least ``1 - margin`` of that, while the
     guesses agree with the labels no more often than by chance, or a mean square of as much
-    (``guessing``); and a cross-entropy or mean square above ``worse_ratio`` times
+    (``guessing``), or a mean of absolute errors above the standard deviation, which is more than
+    guessing costs there; and a cross-entropy or mean square above ``worse_ratio`` times
     it that has grown since the first steps (``worse``). And, of values of several elements such as
     images, predictions that differ from sample to sample by less than a tenth of what their targets
     do, by standard deviations, on average over the steps that the last ``LOOKS`` full ones
@@ -598,8 +611,10 @@ class ChanceLevel(Rule):
         """Return whether a loss where guessing is means guessing."""
         if not self._rests(window):
             return False
-        if loss.info.function == "mse_loss":
-            return not _are_ends(window.moments) and window.share_of_variance() >= 1 - self.margin
+        power = ERRORS.get(loss.info.function)
+        if power is not None:
+            share = window.share_of_guessing(power)
+            return not _are_ends(window.moments) and share >= 1 - self.margin
         counted = _all_counts(window.confusions).sum(1) if window.confusions else np.zeros(0)
         if counted.any() and window.learns(entropy(counted), entropy_variance(counted)):
             return False
@@ -627,14 +642,15 @@ class ChanceLevel(Rule):
 
     def _guessing(self, loss: TensorView, window: _Window) -> tuple[float, float]:
         """Return the loss of guessing and how the guesses agree; nan for what is not known."""
-        if loss.info.function == "mse_loss":
-            return _variance(*np.sum(window.moments, axis=0)), math.nan
+        if (power := ERRORS.get(loss.info.function)) is not None:
+            variance = max(_variance(*np.sum(window.moments, axis=0)), 0.0)
+            return variance ** (power / 2), math.nan
         if not window.confusions:
             return math.nan, math.nan
         counted = _all_counts(window.confusions)
         if counted.sum() < LEAST_PER_CLASS * len(counted):
             return math.nan, math.nan
-        return entropy(counted.sum(1)), agreement_z(counted)
+        return estimated_entropy(counted.sum(1)), agreement_z(counted)
 
 
 def _variance(count: float, total: float, squares: float) -> float:
@@ -670,8 +686,8 @@ def _evaluated_losses(step: StepView) -> list[TensorView]:
     for loss in step.tensors("losses"):
         function = loss.info.function
         label, prediction = (of_same_loss(step, loss, kind) for kind in ("label", "prediction"))
-        is_square = function == "mse_loss" and label is not None
-        if is_square or (prediction is not None and function in _LIKELIHOODS):
+        is_of_numbers = function in ERRORS and label is not None
+        if is_of_numbers or (prediction is not None and function in _LIKELIHOODS):
             found.append(loss)
     return found
 

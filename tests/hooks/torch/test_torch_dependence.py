@@ -309,6 +309,27 @@ class TestCorrelation:
         assert [pytest.approx(1.0), 18.0] == correlation(given, windows[:, 18]).tolist()
         assert not correlation(given, series[24:88])[0] > 0.999
 
+    @pytest.mark.parametrize(
+        ("places", "is_told"),
+        [
+            (slice(18, 24), True),  # the last of the window
+            (slice(24, 30), False),  # what comes next
+            (slice(1, 25), False),  # the window itself, moved on by one
+        ],
+    )
+    def test_a_horizon_that_lies_within_its_window_is_told_by_its_first_place(
+        self, places, is_told
+    ):
+        generator = torch.Generator().manual_seed(0)
+        steps = torch.randn(400, generator=generator)
+        series = torch.zeros(400)
+        for at in range(1, 400):
+            series[at] = 0.95 * series[at - 1] + steps[at]
+        long = series.unfold(0, 30, 1)[:64]
+        given = long[:, :24, None]
+
+        assert is_told == bool(correlation(given, long[:, places])[0] > 0.999)
+
     def test_a_series_that_repeats_itself_gives_nothing_away(self):
         """What comes next is what was a day ago, to the last bit."""
         day = (torch.arange(24) / 24 * 2 * torch.pi).sin()

@@ -183,12 +183,13 @@ def _same(given: torch.Tensor, target: torch.Tensor, by: int) -> torch.Tensor:
 def correlation(given: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """Return what ``observations.correlation`` does, shape ``[2]``.
 
-    On an accelerator, which is not waited for, earlier places of a series and the order of the rows
-    are not looked at.
+    On an accelerator, which is not waited for, earlier places of a series, the order of the rows
+    and several targets are not looked at.
     """
     nothing = torch.full((2,), torch.nan)
     numbers = given.is_floating_point() and target.is_floating_point() and given.dim() >= 2
-    if not numbers or target.numel() != len(given) or len(given) < LEAST_ROWS:
+    is_whole = target.dim() > 0 and len(target) == len(given) and target.numel() > 0
+    if not numbers or not is_whole or len(given) < LEAST_ROWS:
         return nothing
     columns = given.flatten(1)
     if not LEAST_COLUMNS <= columns.shape[1] <= MOST_COLUMNS:
@@ -196,6 +197,8 @@ def correlation(given: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     if on_host(given):
         arrays = (to_numpy(one.double()) for one in (given, target))
         return torch.tensor(observations.correlation(*arrays))
+    if target.numel() != len(given):
+        return nothing
     x = columns.double()
     found = _correlations(x, target.double().reshape(-1, 1))
     place = columns.shape[1] // given.shape[1]
