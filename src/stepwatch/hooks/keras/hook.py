@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 import keras
@@ -25,12 +26,24 @@ from .backend import backend
 from .setup import Setup
 from .tracker import MODES, ModelCoverage, ModelFunctions
 
-#: Waits until what is observed of a step is computed, and reads it into the open step.
-Reading = tuple[Callable[[], object], Callable[[], object]]
+#: Says whether what is observed of a step is computed, waits until it is, and reads it into the
+#: open step.
+Reading = tuple[Callable[[], bool], Callable[[], object], Callable[[], object]]
 #: By so many of its parameters, the smallest, it is known whether the weights of a model were set.
 SMALLEST = 4
+#: Steps of which only losses are observed are left unread for so long, seconds, and so many of
+#: them at most.
+_UNREAD_S, _MOST_UNREAD = 0.02, 16
 #: Of a step: the global one, and that within its mode.
 Number = tuple[int, int]
+
+
+class _Unread(NamedTuple):
+    """A step that is over, and of which nothing was read so far."""
+
+    ended_at: float
+    is_ready: Callable[[], bool]
+    read: Callable[[], None]
 
 
 class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras has no types
@@ -72,9 +85,9 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         #: The mode of the step that runs, or ran last.
         self._running = Mode.TRAIN
         self._is_over = self._is_in_fit = False
-        # How the step that runs is read later, and how the one before it is.
+        # How the step that runs is read later, and how those before it are, with when they ended.
         self._reading: Reading | None = None
-        self._unread: Callable[[], None] | None = None
+        self._unread: deque[_Unread] = deque()
         self._trains: Any = None
         self._optimizers: WeakSet[Any] = WeakSet()
         self._has_trained = False
@@ -151,13 +164,18 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
 
     # What a tracker calls
 
-    def begins(self, mode: Mode, model: Any) -> OpenStep:
-        """A step begins; return it."""
+    def begins(self, mode: Mode, model: Any, weights: Callable[[], Sequence[Any]]) -> OpenStep:
+        """A step begins; return it.
+
+        Args:
+            weights: Returns the values of the model's trainable variables: within ``fit`` JAX has
+                them, and not the variables.
+        """
         if self._is_over:
             self._hand_on()
         self._running = self._mode or mode
         if mode is Mode.TRAIN and model is self._trains:
-            self._count_set(model)
+            self._count_set(weights)
         self._trains = model
         optimizer = getattr(model, "optimizer", None)
         is_new = optimizer is not None and optimizer not in self._optimizers
@@ -212,6 +230,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
     def _end_fit(self, *_: Any, **__: Any) -> None:
         """``fit`` ends: what comes is in no epoch."""
         self._epoch = None
+        self._settle()
 
     @guarded
     def _begin_evaluation(self, *_: Any, **__: Any) -> None:
@@ -241,47 +260,51 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
     @guarded
     def _begin_set(self, model: Any, *_: Any, **__: Any) -> None:
         if model is self._trains and self._before_set is None:
-            self._before_set = self._smallest_weights(model)
+            self._before_set = _smallest(model.trainable_variables)
             self.setup.weights_set(model)
 
     @guarded
-    def _count_set(self, model: Any) -> None:
+    def _count_set(self, weights: Callable[[], Sequence[Any]]) -> None:
         """Count what was set since the last step, unless it was put back, as after averaging."""
         before, self._before_set = self._before_set, None
         if before is not None:
-            now = self._smallest_weights(model)
+            now = _smallest(weights())
             self.times_set += not all(map(np.array_equal, before, now))
-
-    def _smallest_weights(self, model: Any) -> list[Array]:
-        """Return some weights of a model: who sets its weights sets all."""
-        weights = sorted(model.trainable_variables, key=lambda one: math.prod(one.shape))
-        return [np.array(keras.ops.convert_to_numpy(one)) for one in weights[:SMALLEST]]
 
     @guarded
     def _hand_on(self) -> None:
         self._is_over = False
-        self._settle()
         reading, self._reading = self._reading, None
+        self._settle(only_due=reading is not None)
         step = None if reading is None else self.recorder.move(None, self._running)
         if reading is None or step is None:
             self._end_step()
         else:
             number = self.recorder.counter.next(self._running)
-            self._unread = partial(self._read_step, step, self._running, number, reading)
+            read = partial(self._read_step, step, self._running, number, reading)
+            self._unread.append(_Unread(perf_counter(), reading[0], read))
         self.stepped(self._running)
 
     @timed
     def _end_step(self) -> None:
         self.recorder.end_step(self._running)
 
-    def _settle(self) -> None:
-        """Read what was left unread of the last step, and hand that on."""
-        unread, self._unread = self._unread, None
-        if unread is not None:
-            unread()
+    def _settle(self, *, only_due: bool = False) -> None:
+        """Read the steps that were left unread, and hand them on.
+
+        Args:
+            only_due: Leave those that are still computed, which would be waited for, a while.
+        """
+        while self._unread:
+            first = self._unread[0]
+            may_wait = not only_due or len(self._unread) >= _MOST_UNREAD
+            is_new = perf_counter() - first.ended_at < _UNREAD_S
+            if is_new and not (may_wait or first.is_ready()):
+                return
+            self._unread.popleft().read()
 
     def _read_step(self, step: OpenStep, mode: Mode, number: Number, reading: Reading) -> None:
-        wait, read = reading
+        _, wait, read = reading
         wait()
         self._take(step, mode, number, read)
 
@@ -292,3 +315,9 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         read()
         self.recorder.move(following, mode)
         self.recorder.take(step, mode, *number)
+
+
+def _smallest(weights: Sequence[Any]) -> list[Array]:
+    """Return some weights of a model: who sets its weights sets all."""
+    chosen = sorted(weights, key=lambda one: math.prod(one.shape))[:SMALLEST]
+    return [np.array(keras.ops.convert_to_numpy(one)) for one in chosen]

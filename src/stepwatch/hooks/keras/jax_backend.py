@@ -104,6 +104,9 @@ class JaxBackend(Backend):
     def scope(self) -> object:
         return _trace_state(convention="nnx")
 
+    def is_ready(self, values: Any) -> bool:
+        return all(one.is_ready() for one in jax.tree.leaves(values)[:1])
+
     def wait(self, values: Any) -> None:
         jax.block_until_ready(jax.tree.leaves(values)[:1])  # all is there together
 

@@ -127,7 +127,7 @@ class TrackerOwner(Protocol):
     setup: Setup
     times_set: int
 
-    def begins(self, mode: Mode, model: Any) -> OpenStep: ...
+    def begins(self, mode: Mode, model: Any, weights: Callable[[], Sequence[Any]]) -> OpenStep: ...
 
     def interval_s(self) -> float | None: ...
 
@@ -135,7 +135,9 @@ class TrackerOwner(Protocol):
 
     def begun_pass(self) -> int: ...
 
-    def reads_later(self, reading: tuple[Callable[[], None], Callable[[], object]]) -> None: ...
+    def reads_later(
+        self, reading: tuple[Callable[[], bool], Callable[[], None], Callable[[], object]]
+    ) -> None: ...
 
     def is_over(self) -> None: ...
 
@@ -216,7 +218,7 @@ class BatchTracker:
     def begins(self, variables: Callable[[], Variables]) -> bool:
         if not self.owner.active:
             return False
-        step = self.owner.begins(MODES[self._kind], self._model)
+        step = self.owner.begins(MODES[self._kind], self._model, lambda: variables()[0])
         self._mode, self._only_losses = step.mode, step.has_only_losses
         if self._mode is Mode.EVAL and (number := self.owner.begun_pass()):
             self._evidence.numbers(step, "evaluations", {"evaluation/number": number})
@@ -327,7 +329,7 @@ class BatchTracker:
         wait = partial(self._wait, returned)
         read = partial(self._read, self._mode, beside, returned)
         if self._only_losses and self._backend.returns_early:
-            self.owner.reads_later((wait, read))
+            self.owner.reads_later((partial(self._backend.is_ready, returned), wait, read))
         else:
             wait()
             read()
