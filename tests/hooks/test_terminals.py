@@ -161,4 +161,7 @@ def test_the_field_is_found_among_those_of_the_batch(tmp_path):
 
     assert ("dones", 7) == one.value({"data": Batch(1, 2, 3, 7, 4)})
     assert ("", None) == one.value({"data": 1})
+    buffers = namedtuple("Batch", "dones rewards discounts")  # None for returns of one step
+    assert ("dones", 7) == one.value({"data": buffers(7, 4, None)})
+    assert ("", None) == one.value({"data": buffers(7, 4, 0.9)})
     assert ("", None) == one.value({})

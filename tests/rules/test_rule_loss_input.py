@@ -284,6 +284,15 @@ class TestTwoClasses:
         assert set() == conditions_of("mse_loss", prediction, label, dtype)
 
 
+class TestSaturated:
+    @pytest.mark.parametrize(
+        ("largest", "found"), [(0.9996, {"out_of_reach"}), (0.97, set()), (1.2, set())]
+    )
+    def test_what_ends_at_one_to_the_last_bits_has_an_activation(self, largest, found):
+        """So few looks tell it, as a short training has; targets are up to 16."""
+        assert found == conditions_of("mse_loss", [[-0.4, largest]], [[0.0, 16.0]])
+
+
 class TestRepeatedTargets:
     def test_each_target_for_several_predictions_is_reported(self):
         """As of a model that returns its whole sequence."""

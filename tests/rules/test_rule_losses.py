@@ -198,6 +198,28 @@ class TestLossNotDecreasing:
         assert run("loss_not_decreasing", loss_steps(losses))
         assert [] == run("loss_not_decreasing:converged_ratio=0.9", loss_steps(losses))
 
+    @pytest.mark.parametrize(
+        ("targets", "found"), [([0.4, 0.6, 0.8] * 10, False), ([0.0, 1.0] * 15, True)]
+    )
+    def test_what_soft_targets_cost_at_best_is_no_part_of_a_fall(self, targets, found):
+        """Ratings between 0 and 1: a binary cross-entropy of 0.63 is well below that of guesses."""
+        name = "binary_cross_entropy"
+        steps = [
+            step_of(
+                {
+                    "losses": {f"loss/{name}": [max(0.693 - 0.002 * n, 0.626)]},
+                    "predictions": {f"prediction/{name}": [0.5] * len(targets)},
+                    "labels": {f"label/{name}": targets},
+                },
+                n,
+            )
+            for n in range(300)
+        ]
+
+        assert found == bool(
+            run("loss_not_decreasing:num_steps=100,smooth=25,converged_ratio=0.9", steps)
+        )
+
     def test_a_loss_that_fell_at_once_has_converged_too(self):
         """Most of its fall is over before the first losses are smoothed; noise is no fall."""
         rng = np.random.default_rng(0)

@@ -35,6 +35,7 @@ def _name(scenario):
     return f"{scenario.rule}-{function}-{given_options[0]}-{shown}"[:90]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", first_of_each_rule(STEPS), ids=_name)
 def test_a_fault_is_found_and_its_twin_is_not(scenario, tmp_path):
     """A fault gives a finding and its twin none, live as from the files."""
@@ -285,6 +286,26 @@ class TestImpossibleMoments:
         found, _ = judged("stale_optimizer_state", steps)
 
         assert expected == [one.step for one in found if one.condition == "impossible"]
+
+
+class TestNothingLeft:
+    @pytest.mark.parametrize(("lowest", "found"), [(1e-5, False), (0.1, True)])
+    def test_gradients_of_what_was_learned_to_the_last_bits_may_be_any(self, lowest, found):
+        """A loss of next to nothing spikes now and then, and comes back."""
+        steps = [
+            step_of(
+                {
+                    "losses": {"loss/mse_loss": [1.0 if at < 5 else lowest if at < 30 else 0.2]},
+                    "optimizer_states": {"update_rms/fc.weight": [1.0 if at < 30 else 6.0]},
+                },
+                at,
+            )
+            for at in range(60)
+        ]
+
+        assert found == any(
+            one.condition == "rms" for one in judged("stale_optimizer_state", steps)[0]
+        )
 
 
 class TestStepSize:

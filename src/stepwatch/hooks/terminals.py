@@ -84,7 +84,8 @@ class UnreadField(NamedTuple):
         """Return what the field is called, and the flags; ``None`` where there is none, or more."""
         batch = variables.get(self.batch)
         fields: Iterable[Any] = getattr(batch, "_fields", ()) or getattr(batch, "__dict__", ())
-        names = [one for one in fields if isinstance(one, str)]
+        named = [one for one in fields if isinstance(one, str)]
+        names = [one for one in named if getattr(batch, one, None) is not None]
         ends = [one for one in names if _END.fullmatch(one)]
         is_other = any(_MASK.search(one) or _DISCOUNT.search(one) for one in names)
         return (ends[0], getattr(batch, ends[0])) if len(ends) == 1 and not is_other else ("", None)

@@ -19,6 +19,7 @@ NOTES = (
 )
 # Of what begins so, what is named by the part after it, or by the last.
 _OF_SETUP = {
+    "all_frozen": "model",
     "class_weight": "loss",
     "linear": "layer",
     "metric": "metric",

@@ -189,6 +189,7 @@ TITLES: Mapping[str, str] = {
     "router_collapse:dead": "experts are never used",
     "router_collapse:unbalanced": "experts are used unequally",
     "saturated_activation": "activations are saturated",
+    "setup:all_frozen": "all layers are frozen",
     "setup:across": "text is read across the samples",
     "setup:class_weights": "class weights favour the frequent classes",
     "setup:constrained": "monotone constraints go against the data",

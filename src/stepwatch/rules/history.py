@@ -55,6 +55,8 @@ class LossHistory:
         self._is_above = False
         self.first = self._highest = math.nan  # what it began at, and the first few if higher
         self._lowest = math.inf  # of what was compared
+        #: What the loss cannot be below; 0 where that is not known.
+        self.floor = 0.0
         #: The least median, and the step at which it was.
         self.best: tuple[StepNumber, float] | None = None
         self._num_added = 0
@@ -120,7 +122,7 @@ class LossHistory:
         losses = list(self.losses)[fifth:]
         short = LossHistory(losses[-1][0] - losses[fifth - 1][0], fifth, self._rise)
         short.losses.extend(losses)
-        short.first, short.is_short = self.first, True
+        short.first, short.floor, short.is_short = self.first, self.floor, True
         return short
 
     def _beginning(self) -> float:

@@ -180,6 +180,8 @@ class _Given:
 _ENDS = ((0.0, 1.0), (-1.0, 1.0), (0.0, math.inf))
 #: Looks at which predictions press against such an end, and the least number of looks in all.
 _PRESSING, _LOOKS = 10, 20
+#: Or looks at which they are there but for so little, as what saturates is, and no sum of products.
+_SATURATED, _AT_THE_END = 5, 1e-3
 
 
 class _Reach:
@@ -190,6 +192,7 @@ class _Reach:
         self.began = began
         self._looks = 0
         self._pressing = dict.fromkeys(_ENDS, 0)
+        self._saturated = dict.fromkeys(_ENDS, 0)
 
     def add(self, given: _Given) -> bool:
         """Add a look; return whether they press against an end of it, with targets beyond."""
@@ -203,18 +206,23 @@ class _Reach:
         }
         # As no untrained layer gives without an activation.
         is_apart = least > 0 and largest <= 1 and below > 1.5 and above > 1.5
+        for low, high in self._pressing if least < largest else ():  # a constant may be any
+            is_there = math.isfinite(high) and _is_pressing(given, low, high, near=_AT_THE_END)
+            self._saturated[low, high] += is_there
+        if max((self._saturated[one] for one in self._pressing), default=0) >= _SATURATED:
+            return True
         most = max(self._pressing.values(), default=0) + is_apart
         return self._looks >= _LOOKS and most >= (1 if is_apart else _PRESSING)
 
 
-def _is_pressing(given: _Given, low: float, high: float) -> bool:
+def _is_pressing(given: _Given, low: float, high: float, near: float = 0.05) -> bool:
     """Return whether predictions come near an end and targets lie well beyond the same one."""
     least, largest = given.field(MIN), given.field(MAX)
     below, above = given.label_field(MIN), given.label_field(MAX)
     if math.isinf(high):
         return below < -0.3 * abs(above) and given.field(ZEROS) >= 0.05 * given.field(COUNT)
-    return (above > high + 0.5 and largest > high - 0.05) or (
-        below < low - 0.5 and least < low + 0.05
+    return (above > high + 0.5 and largest > high - near) or (
+        below < low - 0.5 and least < low + near
     )
 
 

@@ -15,9 +15,10 @@ from ..judge.step_view import StepNumber, StepView
 from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import loss_fall_percent, loss_verdict, number, robust_log_z, robust_z
+from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .circumstances import Circumstances, Reason, Stages
 from .history import LOST, FirstValues, LossHistory, LossJump, RecentLosses
-from .shared import begun_anew, is_loss, is_scalar, losses_of
+from .shared import BINARY, begun_anew, has_sums, is_loss, is_scalar, losses_of, of_same_loss
 
 #: A model that was given other weights so often is trained for one task after the other.
 MOST_BEGUN = 3
@@ -87,6 +88,25 @@ class Objectives:
         updates = count.scalar
         before, self._steps = self._steps, (step.mode_step, updates)
         return before[0] == step.mode_step - 1 and updates - before[1] > 1
+
+
+def soft_targets_floor(step: StepView, name: str) -> float | None:
+    """Return what a binary cross-entropy cannot be below by its targets; ``None`` if not known.
+
+    A target *t* between 0 and 1 costs its entropy at best, which is at least 4 ln 2 t (1 - t); the
+    mean of that is known by the mean and variance of the targets, and 0 where they are 0 and 1.
+    """
+    if not any(len(one.layout.rows_of_any(("labels",))) for one in step.records):
+        return None
+    loss = next((one for one in step.tensors("losses") if one.name == name), None)
+    label = None
+    if loss is not None and loss.info.function in BINARY and not has_sums(step, loss.worker):
+        label = of_same_loss(step, loss, "label")
+    if label is None:
+        return None
+    count, total, squares = label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]]
+    floor = 4 * math.log(2) * (total - squares) / count if count else 0.0
+    return float(floor) if 0 <= floor <= math.log(2) else None
 
 
 #: A rise is none within so many times the noise that hides a fall: it is looked for many times.
@@ -186,6 +206,9 @@ class LossNotDecreasing(Rule):
             if series is None:
                 rise = self.increase_percent / 100
                 series = self._series[key] = LossHistory(self.num_steps, self.smooth, rise)
+            floor = soft_targets_floor(step, name)
+            if floor is not None:
+                series.floor = min(floor, series.floor or floor)
             pair = series.add(at, step.at, loss)
             is_eval = step.mode is Mode.EVAL
             # Where both are in one window, those of EVAL are about to span one, too.
@@ -251,7 +274,7 @@ class LossNotDecreasing(Rule):
             increase_percent=self.increase_percent,
             strict=self.strict,
         )
-        if self._is_converged(now, series.first):
+        if self._is_converged(now, series):
             verdict = ""
         elif verdict != "not finite" and abs(now - then) < series.noise() * (
             RISES if verdict == "rose" else 1
@@ -305,13 +328,13 @@ class LossNotDecreasing(Rule):
 
     def _has_fallen(self, series: LossHistory) -> bool:
         """Return whether a loss has converged before there were enough steps to compare."""
-        return self._is_converged(series.last, series.first)
+        return self._is_converged(series.last, series)
 
-    def _is_converged(self, now: float, first: float) -> bool:
+    def _is_converged(self, now: float, series: LossHistory) -> bool:
         if self.converged_loss is not None and now < self.converged_loss:
             return True
-        ratio = self.converged_ratio
-        return ratio is not None and first > 0 and now <= ratio * first
+        ratio, first = self.converged_ratio, series.first - series.floor
+        return ratio is not None and first > 0 and now - series.floor <= ratio * first
 
     def _finding(
         self,

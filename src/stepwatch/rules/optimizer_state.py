@@ -21,6 +21,7 @@ from ..judge.rule import (
 from ..judge.step_view import StepView, TensorGroup
 from ..numerics.measures import Floats, listed, non_finite, number
 from ..numerics.statistics import MAX, MIN
+from .history import LEAST_LOST
 from .shared import begun_anew, is_skipped, largest_of, prefixed, weighted_mean
 
 # Moments that are averages of what was, and the power of the gradient that they average.
@@ -67,6 +68,8 @@ class StaleOptimizerState(Rule):
     def begin(self) -> None:
         self._workers: dict[str, _State] = {}
         self._num_samples = 0
+        #: The first of each loss, and the lowest so far, at the steps that are judged.
+        self._losses: dict[str, tuple[float, float]] = {}
 
     def check(self, step: StepView) -> Findings:
         for group in step.groups("gradients"):
@@ -110,7 +113,9 @@ class StaleOptimizerState(Rule):
                 remedy="lower the optimizer's eps, or scale the loss up: eps outweighs the"
                 " gradients",
             )
-        state.recent.append(rms > self.max_rms and state.num_rms > self.warmup)
+        has_something_left = not self._has_nothing_left(step)
+        is_large = rms > self.max_rms and state.num_rms > self.warmup
+        state.recent.append(is_large and has_something_left)
         if 2 * sum(state.recent) >= self.looks and state.recent[-1]:
             worst = largest_of(group)
             yield self.finding(
@@ -126,6 +131,14 @@ class StaleOptimizerState(Rule):
                 remedy="a spike of the loss may follow: lower beta2 or the learning rate, or clip"
                 " updates by their RMS",
             )
+
+    def _has_nothing_left(self, step: StepView) -> bool:
+        """Return whether the losses were once a small part of the first: what comes is chance."""
+        for one in step.tensors("losses"):
+            first, lowest = self._losses.get(one.name, (one.scalar, math.inf))
+            self._losses[one.name] = first, min(lowest, one.scalar)
+        lasting = self._losses.values()
+        return bool(lasting) and all(0 <= lowest < LEAST_LOST * first for first, lowest in lasting)
 
     def _evaluate_steps(self, step: StepView, group: TensorGroup) -> Findings:
         state = self._state(group.record.worker)

@@ -131,6 +131,11 @@ _LAYERS = {
         " was given its weights, while it was frozen: it stays as it is",
         "compile the model again after trainable is set, before fit",
     ),
+    "all_frozen": (
+        "it is trained, and all of its layers are frozen: nothing is learnt",
+        "leave trainable as it is for the layers that are to learn, as the last ones, and compile"
+        " the model after it is set",
+    ),
     "same_noise": (
         "what is drawn for a batch, as noise or dropout, is the very same at each step, by a seed"
         " or a random key that never changes: the model learns with one pattern, and not with"
@@ -201,7 +206,15 @@ _LAYERS = {
 }
 
 #: Of what these are said of several steps were looked at before.
-_LOOKED_AT_BEFORE = ("turned", "no_offset", "reseeded", "same_views", "unpaired", "unfrozen")
+_LOOKED_AT_BEFORE = (
+    "turned",
+    "no_offset",
+    "reseeded",
+    "same_views",
+    "unpaired",
+    "unfrozen",
+    "all_frozen",
+)
 
 #: What was taken in place of something else, by both names.
 _CONFUSED = {
@@ -239,7 +252,8 @@ class Setup(Rule):
     leaves padding and hides all else. ``pads_tokens``: the id of padding is that of a token as
     well. ``pads_targets``: most targets that count are of padding. ``one_unit``: a softmax of Keras
     is taken over one unit. ``unfrozen``: a layer of a Keras model was unfrozen and the model not
-    compiled again. ``torn_edges``, ``torn_pairs``:
+    compiled again. ``all_frozen``: a Keras model is trained that has no layer that learns.
+    ``torn_edges``, ``torn_pairs``:
     edges of a graph are a list of pairs that was reshaped and not transposed. ``no_offset``: edges
     of several graphs are put into a batch as if each were alone. ``across``: a recurrent layer
     reads text across the samples. ``sees_next``: a Keras model of next tokens has layers that look

@@ -53,6 +53,11 @@ BINARY, SPARSE = "binary_crossentropy", "sparse_categorical_crossentropy"
 DENSE = "categorical_crossentropy"
 
 
+def accuracy(y_true, y_pred):
+    """Return how often a distance is on the right side."""
+    return keras.ops.mean(keras.ops.equal(y_true > 0.5, y_pred < 0.5))
+
+
 class TestMetrics:
     @pytest.mark.parametrize(
         ("target", "loss", "last", "metric", "expected"),
@@ -70,6 +75,7 @@ class TestMetrics:
             ("binary", "mse", SIGMOID, lambda: "accuracy", None),
             ("one_hot", "mse", SOFTMAX, lambda: "accuracy", None),
             ("several", BINARY, (4, "sigmoid"), lambda: "binary_accuracy", None),
+            ("numbers", "mse", (1,), lambda: accuracy, None),  # the script's own
         ],
     )
     def test_those_that_cannot_fit_their_labels_are_named(
@@ -866,6 +872,25 @@ class TestNoise:
             model.fit(x, y, batch_size=32, epochs=4, verbose=0, validation_split=0.1)
 
         assert found == [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
+
+
+@pytest.mark.skipif(keras.backend.backend() == "torch", reason="torch refuses to differentiate it")
+@pytest.mark.parametrize("frozen", ["all layers", "all but the last"])
+def test_a_model_that_is_trained_with_all_layers_frozen_is_named(frozen, tmp_path):
+    """As where the layers to be frozen are those of the whole model; the second fit has none."""
+    keras.utils.set_random_seed(0)
+    x, y = _data("binary")
+    model = keras.Sequential([keras.layers.Dense(6, "tanh"), keras.layers.Dense(1, "sigmoid")])
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        model.compile("adam", BINARY)
+        model.fit(x, y, batch_size=32, epochs=3, verbose=0)
+        for layer in model.layers if frozen == "all layers" else model.layers[:-1]:
+            layer.trainable = False
+        model.compile("adam", BINARY)
+        model.fit(x, y, batch_size=32, epochs=3, verbose=0)
+
+    found = [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
+    assert (frozen == "all layers") == ("all_frozen" in found)
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="others take weights anew")

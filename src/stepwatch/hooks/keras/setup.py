@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from types import FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
@@ -19,6 +20,7 @@ import keras
 import numpy as np
 
 from ...capture.open_step import OpenStep
+from ...model.steps import Mode
 from ...numerics.measures import Floats
 from ..epoch_loops import LEAST_REMADE, is_in_every_epoch
 from ..evidence import Evidence, Lookup, shifts
@@ -184,6 +186,8 @@ class Setup:
         numbers.update((f"setup/uncalled/{name}", 1.0) for name in _uncalled(model, names))
         numbers.update((f"setup/one_unit/{name}", 1.0) for name in _of_one_unit(model, names))
         numbers.update((f"setup/unfrozen/{name}", 1.0) for name in _unfrozen(model, names))
+        if model.weights and not model.trainable_variables and step.mode is Mode.TRAIN:
+            numbers[f"setup/all_frozen/{model.name}"] = 1.0
         numbers.update((f"setup/over_samples/{name}", 1.0) for name in _over_samples(model, names))
         numbers.update(_unseparated(model, names))
         if len(facts.batches) == 1:
@@ -605,8 +609,9 @@ def _only_source(layer: Any) -> Any:
     return found.pop() if len(found) == 1 else None
 
 
-def _is_of_keras(layer: object) -> bool:
-    return type(layer).__module__.startswith("keras.")
+def _is_of_keras(one: object) -> bool:
+    kind = one if isinstance(one, FunctionType) else type(one)
+    return kind.__module__.startswith("keras.")
 
 
 def _misfits(
@@ -616,6 +621,8 @@ def _misfits(
     compiled = getattr(model, "_compile_metrics", None)
     for metric in getattr(compiled, "metrics", ()) or ():
         function = getattr(metric, "_fn", None)
+        if not _is_of_keras(metric) or not (function is None or _is_of_keras(function)):
+            continue  # a script's own, which may have the name of one
         known = _METRICS.get(type(metric).__name__) or _METRICS.get(
             getattr(function, "__name__", "")
         )
