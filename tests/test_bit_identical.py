@@ -72,6 +72,7 @@ def outcome(program):
     return losses, parameters, where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [digits, characters])
 @pytest.mark.parametrize("policy", [None, ["weights:raw:every=3", "gradients:raw:every=4"]])
 def test_a_watched_run_is_the_run_it_would_have_been(program, policy, tmp_path, capfd):

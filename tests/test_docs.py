@@ -177,6 +177,7 @@ def _with_samples() -> list[object]:
 
 
 class TestSamples:
+    @pytest.mark.slow
     @pytest.mark.timeout(300)
     @pytest.mark.parametrize("page", _with_samples(), ids=page_id)
     def test_every_sample_runs_and_prints_what_is_shown(self, page, tmp_path, monkeypatch):

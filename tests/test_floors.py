@@ -128,6 +128,7 @@ class TestFloors:
             *("_crc32c", "_digest", "_dlpack", "_exponents", "_files"),  # C
         }
 
+    @pytest.mark.slow
     def test_only_hooks_import_a_framework(self):
         """Everything else works where no framework is installed."""
         wrong = {
@@ -209,6 +210,7 @@ class TestImport:
             FRAMEWORKS | {"numpy", "pyarrow", "plotly", "rich", "click", "starlette", "boto3"}
         )
 
+    @pytest.mark.slow
     def test_reading_and_judging_a_run_needs_no_framework(self):
         """Trial, rules and command line import where no framework is."""
         program = (

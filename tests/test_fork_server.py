@@ -31,6 +31,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "option"),
     [

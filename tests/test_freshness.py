@@ -15,6 +15,7 @@ with patch.object(sys, "path", [str(FOLDER), *sys.path]):
 
 
 class TestLook:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "steps", [1_000, 10_000, pytest.param(100_000, marks=pytest.mark.slow)]
     )

@@ -92,6 +92,7 @@ class TestNotify:
         assert "failure" == content["type"]
         assert content["message"].endswith("lower it\nfile:///runs/a")
 
+    @pytest.mark.slow
     def test_only_the_service_that_refused_is_tried_again(self):
         with web_server() as (url, posted), web_server(500) as (other, refused):
             to = tuple(one.replace("http://", "json://") for one in (url, other))
@@ -149,6 +150,7 @@ class TestWebhook:
         assert expected == Webhook(url).format
         assert "json" == Webhook(url, format="json").format
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("status", [404, 500, 302])
     def test_another_answer_is_a_failure_that_is_tried_again(self, status):
         """To be sent elsewhere is one, too: the message would not go along."""
@@ -360,6 +362,7 @@ class TestCommand:
         with pytest.raises(ChildProcessError, match="exit status 1: no way"):
             Command(f'{sys.executable} -c "{text}"').act(finding(), PLACE)
 
+    @pytest.mark.slow
     def test_what_takes_too_long_is_killed_with_what_it_started(self, tmp_path):
         """The child of the child holds a pipe that ends when it does."""
         text = (

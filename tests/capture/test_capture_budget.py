@@ -155,6 +155,7 @@ class TestPeriod:
         assert 2 == len(training.lines)
         assert "full statistics at 1 step in 10 to 20 from" in training.lines[-1]
 
+    @pytest.mark.slow
     def test_what_it_measures_takes_no_more_memory_in_a_long_training(self, monkeypatch):
         """Of very short steps it chooses once in very many."""
         training = Training(monkeypatch)

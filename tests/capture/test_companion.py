@@ -88,6 +88,7 @@ def left_beside(path):
 
 
 class TestSame:
+    @pytest.mark.slow
     @pytest.mark.parametrize("options", [{}, {"mb": 0}, {"format": "smdebug"}])
     def test_what_is_stored_is_what_the_process_itself_would_store(self, tmp_path, options):
         """Steps of all modes with all that is saved of them, findings, statuses and the note."""
@@ -267,6 +268,7 @@ class TestCompanionDies:
         os.kill(process.pid, signal.SIGKILL)
         wait_until(lambda: link._process is not process or link._is_lost)
 
+    @pytest.mark.slow
     def test_another_goes_on_and_no_step_is_lost(self, tmp_path, caplog):
         """What was found stays found, and that rules began anew is in the note."""
         live = LiveWatch(RULES)
@@ -287,6 +289,7 @@ class TestCompanionDies:
         ]
         assert [] == left_beside(tmp_path)
 
+    @pytest.mark.slow
     def test_after_the_second_the_training_goes_on_and_losses_are_counted(self, tmp_path):
         """The note is written by the training process."""
         live = LiveWatch(RULES)
@@ -336,6 +339,7 @@ def wait_for_end(path):
 
 
 class TestTrainingDies:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "death",
         [
@@ -360,6 +364,7 @@ class TestTrainingDies:
         statuses = json.loads((tmp_path / "run/findings/worker_0.statuses.json").read_text())
         assert [steps] == [one["evaluations"] for one in statuses]
 
+    @pytest.mark.slow
     def test_a_child_that_is_forked_records_nothing_and_ends_nothing(self, tmp_path):
         """The parent goes on."""
         told = run_script(
@@ -468,6 +473,7 @@ class TestRun:
         assert told[0].stdout == told[1].stdout
         assert lines[0] == lines[1]
 
+    @pytest.mark.slow
     def test_a_finding_stops_the_training(self, tmp_path):
         """Long before it would have ended."""
         told = self.train(
@@ -479,6 +485,7 @@ class TestRun:
         assert "stopped" == trial.state
         assert 20 <= trial.steps()[-1] < 50_000
 
+    @pytest.mark.slow
     def test_ctrl_c_ends_both(self, tmp_path):
         """The run is marked, and whole."""
         (tmp_path / "train.py").write_text(TRAINING + "train(1_000_000)\n")

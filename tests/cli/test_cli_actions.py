@@ -96,6 +96,7 @@ class TestShow:
 
 
 class TestWatch:
+    @pytest.mark.slow
     def test_what_needs_no_training_is_done_from_outside_and_once(self, spoiled):
         """What needs it says so; a second watcher does not do again what was done."""
         folder, _, _ = spoiled

@@ -21,6 +21,7 @@ train(3)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("center", "expected"), [("True", ["centred"]), ("False", [])])
 def test_they_are_found_once(center, expected, tmp_path):
     (tmp_path / "script.py").write_text(TRAINING + WINDOWS.replace("CENTER", center))

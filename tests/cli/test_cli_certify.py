@@ -202,6 +202,7 @@ class TestNames:
 
 
 class TestErrors:
+    @pytest.mark.slow
     def test_a_script_that_fails_is_told_in_one_line(self, refused, tmp_path):
         """There is nothing to certify."""
         (tmp_path / "train.py").write_text("import torch\n1 / 0\n")

@@ -98,6 +98,7 @@ def test_what_torch_spawns_has_the_name_that_the_script_gave_it():
     assert "fold" == ChildProcesses._of_process(process)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 def test_a_child_that_begins_a_run_has_one_of_its_own(write, new_stepwatch, tmp_path, method):
     told = new_stepwatch("run", write(BEGINS, training=False), method)

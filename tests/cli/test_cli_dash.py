@@ -39,6 +39,7 @@ def serve(tmp_path):
 
 
 class TestDash:
+    @pytest.mark.slow
     def test_it_says_where_and_ends_with_ctrl_c(self, serve, tmp_path):
         """The status is 0: that is how it is meant to end."""
         make_run(tmp_path / "runs/one", steps=2)
@@ -68,6 +69,7 @@ class TestDash:
             "dash", str(tmp_path), "--no-token", "--host", "0.0.0.0", "--no-open"
         )
 
+    @pytest.mark.slow
     def test_hostile_runs_keep_it_neither_from_answering_nor_from_ending(self, serve, tmp_path):
         """Whatever is wrong with others, a run is listed, and each is answered in words."""
         make_run(tmp_path / "runs/good", steps=2)
@@ -90,6 +92,7 @@ class TestDash:
         assert not any(SECRET.encode() in body for _, body in answers)
         assert "Traceback" not in err
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("headers", ["long", "many"])
     def test_headers_have_an_end(self, serve, tmp_path, headers):
         """Before who asks is known; whichever parser of HTTP is installed."""

@@ -22,6 +22,7 @@ def told(verb):
 
 
 class TestTrainings:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("how", "step", "stage", "tensor"),
         [
@@ -66,6 +67,7 @@ class TestTrainings:
         assert 0 == status
         assert f"not compared: 15 TRAIN steps, only in file://{trained()}" in out
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("how", [{"data_seed": 1}, {"flip_at": 20}])
     def test_runs_in_smdebugs_format_are_compared_too(self, told, trained, how):
         """They have the same answer, as far as that format holds it."""

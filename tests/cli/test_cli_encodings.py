@@ -18,6 +18,7 @@ ANEW = "test_labels, _ = pd.factorize(test_df['city'])\n"
 LOOKED_UP = "test_labels = cities.get_indexer(test_df['city'])\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "expected"),
     [

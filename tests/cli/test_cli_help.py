@@ -175,6 +175,7 @@ class TestFlags:
 
 
 class TestCompletion:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("words", "expected"),
         [

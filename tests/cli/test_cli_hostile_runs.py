@@ -91,6 +91,7 @@ class TestTable:
         assert [set(RUNNING)] == [row[0] for row in running]
         assert all("after you agreed" in row[3] for row in running)
 
+    @pytest.mark.slow
     def test_what_writes_nothing_leaves_the_run_and_what_is_around_it_as_they_are(
         self, tmp_path, capsys, monkeypatch
     ):

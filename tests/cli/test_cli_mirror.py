@@ -71,6 +71,7 @@ def test_a_mirror_whose_training_was_killed_is_finished_later(stepwatch, write, 
     assert "died" == Trial(tmp_path / "copy").state
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_is_followed_to_its_end(write, tmp_path):
     """By another process, which was started in the middle."""
     training = start("run", "--run", "run", write(WAITS, "train.py"), cwd=tmp_path)

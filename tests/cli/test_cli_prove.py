@@ -230,6 +230,7 @@ class TestProve:
             one["outcome"] for one in proof["tried"] if one["text"].startswith("99 %")
         )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("kind", "cause"),
         [
@@ -271,6 +272,7 @@ class TestProve:
         text = call(STEPWATCH, "check", "unknown", cwd=recorded("unknown")).stdout
         assert "not proved: " in text
 
+    @pytest.mark.slow
     def test_a_run_without_a_black_box_says_what_to_record(self, tmp_path):
         (tmp_path / "train.py").write_text(SCRIPT)
         options = ("--run", "run", "--black-box", "0", "--quiet")
@@ -280,6 +282,7 @@ class TestProve:
         assert (2, "") == (done.returncode, done.stdout)
         assert "stepwatch run --snapshot every=K" in done.stderr
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("verb", [("prove",), ("blame", "--step", "3")])
     def test_the_program_of_a_stranger_is_shown_and_not_run(self, recorded, tmp_path, verb):
         folder = recorded("nan")
@@ -296,6 +299,7 @@ class TestProve:
 
 
 class TestBlame:
+    @pytest.mark.slow
     def test_a_row_that_is_not_finite_comes_first(self, recorded):
         """With its index in the data set, which was looked up there, and as it is there."""
         folder = recorded("nan")
@@ -304,6 +308,7 @@ class TestBlame:
         assert (BAD_ROW, True) == (worst["index"], worst["checked"])
         assert "nan" in worst["shown"]
 
+    @pytest.mark.slow
     def test_without_a_step_it_takes_that_of_the_first_finding(self, recorded):
         folder = recorded("nan")
         (finding, *_) = sorted(

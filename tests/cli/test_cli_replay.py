@@ -82,6 +82,7 @@ class TestTrust:
         done = replay(recorded, "--step", "15", trust=False)
         assert (0, "") == (done.returncode, done.stderr)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("fact", ["folder", "command", "script_sha256", "run_id"])
     def test_the_program_of_a_stranger_is_shown_and_not_run(self, recorded, own, fact):
         """Whatever of it is another than was noted."""
@@ -95,11 +96,13 @@ class TestTrust:
             "stepwatch: nothing was run; look at the program, and if you trust it: --trust\n"
         )
 
+    @pytest.mark.slow
     def test_what_was_trusted_once_is_known(self, own):
         """As if it had been made here."""
         assert 0 == replay(own, "--step", "15").returncode
         assert 0 == replay(own, "--step", "15", trust=False).returncode
 
+    @pytest.mark.slow
     def test_a_secret_among_the_arguments_is_not_recorded(self, tmp_path):
         """It is said so, and replay says why it cannot run the program."""
         (tmp_path / "train.py").write_text(SCRIPT)

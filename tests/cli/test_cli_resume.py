@@ -39,6 +39,7 @@ if killed:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["native", pytest.param("smdebug", marks=pytest.mark.slow)])
 def test_a_killed_training_goes_on_at_its_checkpoint(tmp_path, format):
     """Its run is one run, without the steps that were lost; the copy is as the run."""

@@ -61,6 +61,7 @@ class TestTheScript:
         assert "step 7 loss nan" in plain.stdout
         assert (plain.stdout, plain.returncode) == (watched.stdout, watched.returncode)
 
+    @pytest.mark.slow
     def test_it_finds_itself_as_under_python(self, write, new_stepwatch, new_python):
         """argv, names, paths, pickles, spawned and forked children; and it used no framework."""
         write(FACTS, "deep/er/facts.py", training=False)
@@ -85,6 +86,7 @@ class TestTheScript:
             new_stepwatch("run", "-m", "package.tool", "x").stdout
         )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "text",
         [

@@ -98,6 +98,7 @@ def test_every_verb_that_prints_json_has_a_schema(verb):
 _LONG = ("blame", "prove", "replay")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "verb",
     [pytest.param(one, marks=[pytest.mark.slow] if one in _LONG else []) for one in CALLS],
@@ -109,6 +110,7 @@ def test_what_is_printed_is_as_the_schema_says(folder, verb):
     jsonschema.validate(json.loads(done.stdout), schema_of(verb))
 
 
+@pytest.mark.slow
 def test_the_verdict_on_a_script_follows_what_it_prints(folder):
     """It is what check says of the run."""
     script = folder / "loud.py"

@@ -108,6 +108,7 @@ class TestProgress:
         assert [not compiled] * (not compiled) == ["kernel is missing" in x for x in lines]
 
 
+@pytest.mark.slow
 def test_a_script_in_a_terminal_looks_as_it_would(write, spoiled, tmp_path):
     """All it prints is there, in order; the region is set and reset around it."""
     _, plain, _ = spoiled

@@ -78,6 +78,7 @@ def ask(access, tmp_path):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALOUD)
 def test_a_verb_says_once_what_it_waits_for(ask, name):
     """The server answers once that was said."""
@@ -88,11 +89,13 @@ def test_a_verb_says_once_what_it_waits_for(ask, name):
     assert line.endswith("; Ctrl-C ends it")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUIET)
 def test_one_that_is_to_be_quiet_says_nothing_of_it(ask, name):
     assert [] == ask(QUIET[name], lambda heard: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["show", "show as JSON", "runs", "audit", "mirror"])
 def test_ctrl_c_ends_it_while_the_server_is_silent(access, tmp_path, name):
     """Not only once the server has answered, or the connection was given up."""

@@ -105,6 +105,7 @@ def inputs(**more):
 
 
 class TestJudging:
+    @pytest.mark.slow
     def test_every_run_is_judged_and_the_verdict_kept(self, step, tmp_path):
         """As annotations, in the summary of the job, and as SARIF if that is asked for."""
         for name in ("one", "two"):

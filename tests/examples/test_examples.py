@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.examples import try_example
 from tests.support import ROOT, fork_server
 
 EXAMPLES = sorted(path.stem for path in ROOT.glob("examples/[0-9]*.py"))
 
 
+@pytest.mark.slow
 def test_the_mistake_of_the_pytorch_example_is_found(capsys):
     """By the command that stands in it."""
     try_example.main("01_pytorch", fork_server.run)

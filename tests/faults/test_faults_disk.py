@@ -102,6 +102,7 @@ class TestFullDisk:
 
 
 class TestLimits:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("what", "limit", "why"),
         [
@@ -149,6 +150,7 @@ class TestPermission:
 
 
 class TestReadOnly:
+    @pytest.mark.slow
     def test_a_disk_that_can_only_be_read_for_a_while_costs_nothing(self, faulty, small_disk):
         """What it does not take from step 20 to 39 waits, and is stored in its order."""
         faults = "{20: lambda: remount('ro'), 40: lambda: remount('rw')}"

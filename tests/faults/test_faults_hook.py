@@ -87,6 +87,7 @@ class TestFailingCapture:
             seen.shown("lost")
         )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("owner", "name"), OURS, ids=[f"{owner.__name__}.{name}" for owner, name in OURS]
     )

@@ -112,6 +112,7 @@ class TestOneWorker:
 
 
 class TestParts:
+    @pytest.mark.slow
     @pytest.mark.parametrize("at", [1, 15, 39, 40])
     @pytest.mark.parametrize("each", [1, 4], ids=["merged", "as they came"])
     def test_a_part_is_cut_where_the_run_goes_on(self, url, at, each):

@@ -39,6 +39,7 @@ class TestEnds:
         assert (tmp_path / "data").samefile(told["SM_CHANNEL_TRAINING"])
         assert (tmp_path / "out" / "job-0" / "output" / "model.tar.gz").is_file()
 
+    @pytest.mark.slow
     def test_what_is_noted_of_it_is_for_this_user_alone(self, submit, tmp_path):
         """Logs and ends of its processes, its records, its run and what its rules found."""
         before = os.umask(0o022)
@@ -60,6 +61,7 @@ class TestEnds:
         assert [] == [str(path) for path in files if path.stat().st_mode & 0o777 != 0o600]
         assert 0o700 == folder.stat().st_mode & 0o777
 
+    @pytest.mark.slow
     def test_a_failure_says_why(self, submit):
         """The last line by default, or what the training writes as its reason."""
         plain = submit("import sys; print('no data'); sys.exit(3)").wait(TIMEOUT_S)
@@ -85,6 +87,7 @@ class TestEnds:
         messages = [one.message for one in job.status().transitions if one.status == "Training"]
         assert ["training", "training, attempt 2"] == messages
 
+    @pytest.mark.slow
     def test_it_is_stopped_with_all_that_it_started(self, submit):
         """By its user, or because it takes too long."""
         asked, slow = submit(WAITS), submit(WAITS, max_run_s=0.5)
@@ -187,6 +190,7 @@ torch.save(weights, path.replace("model.pt", "last.pt"))
 class TestWhatWasSaved:
     """A training that completes and leaves nan has not succeeded."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("folder", ["SM_MODEL_DIR", "SM_CHECKPOINT_DIR"])
     def test_a_model_that_is_not_finite_fails_its_job(self, submit, folder):
         record = submit(SAVES, [folder, "bad"], retries=1).wait(TIMEOUT_S)

@@ -86,6 +86,7 @@ class TestArray:
 
 
 class TestTexts:
+    @pytest.mark.slow
     @given(st.lists(TEXTS))
     def test_they_are_what_arrow_makes(self, values):
         """Empty, null and non-ASCII texts are those of ``pa.array``."""
@@ -111,6 +112,7 @@ class TestLists:
 
 
 class TestNumbers:
+    @pytest.mark.slow
     @given(chunked(NUMBERS))
     def test_they_are_what_arrow_gives(self, column):
         """Of any chunks, slices and nulls: integers with nulls as float64, null as nan."""
@@ -134,6 +136,7 @@ class TestNumbers:
         assert expected.dtype == found.dtype
         np.testing.assert_array_equal(expected, found)
 
+    @pytest.mark.slow
     @given(chunked(NUMBERS))
     def test_what_is_not_null(self, column):
         """As Arrow says it."""
@@ -179,6 +182,7 @@ def tables(draw):
 
 
 class TestRows:
+    @pytest.mark.slow
     @settings(deadline=None)
     @given(tables(), st.data())
     def test_they_are_those_that_arrow_takes(self, table, data):
@@ -194,6 +198,7 @@ class TestRows:
         assert expected.schema == found.schema
         assert expected.to_pylist() == found.to_pylist()
 
+    @pytest.mark.slow
     @settings(deadline=None)
     @given(tables(), st.data())
     def test_they_are_those_that_arrow_keeps(self, table, data):
@@ -208,6 +213,7 @@ class TestRows:
 
         assert [1, 3, 0, 2] == sort_rows(table, "by").column("which").to_pylist()
 
+    @pytest.mark.slow
     @settings(deadline=None)
     @given(tables())
     def test_chunks_become_one(self, table):
@@ -215,6 +221,7 @@ class TestRows:
         for name in table.column_names:
             assert table.column(name).to_pylist() == whole(table.column(name)).to_pylist()
 
+    @pytest.mark.slow
     @settings(deadline=None)
     @given(tables())
     def test_a_table_of_no_rows(self, table):

@@ -51,6 +51,7 @@ class TestCrc32c:
         data = memoryview(BIG)[start : start + size]
         assert 1 == len({way(data) for way in WAYS.values()})
 
+    @pytest.mark.slow
     @given(st.integers(0, 200), st.integers(0, len(BIG)), st.integers(0, 2**32 - 1))
     def test_numpy_gives_the_same_of_any_length(self, start, size, before):
         """Of no lane, of several and a rest, and from where something came before."""

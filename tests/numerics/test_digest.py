@@ -59,6 +59,7 @@ def random_array(dtype, *shape, seed=0):
 
 
 class TestDigest:
+    @pytest.mark.slow
     @for_all
     @given(arrays(REAL + COMPLEX + SWAPPED))
     def test_is_the_sum_over_the_elements_that_is_promised(self, array):

@@ -62,6 +62,7 @@ def counts_of(*values):
 
 
 class TestCountExponents:
+    @pytest.mark.slow
     @for_all
     @given(arrays(REAL + SWAPPED))
     def test_every_element_is_in_the_bin_of_its_exponent(self, array):
@@ -75,6 +76,7 @@ class TestCountExponents:
 
         assert expected_counts(array) == count_exponents(array).tolist()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("dtype", REAL, ids=str)
     def test_many_elements_add_up(self, dtype):
         """Blocks, the rest after them, and gaps between the elements."""

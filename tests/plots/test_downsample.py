@@ -14,6 +14,7 @@ widths = st.integers(1, 60)
 
 
 class TestEnvelope:
+    @pytest.mark.slow
     @given(values_columns, widths)
     def test_no_extreme_is_lost(self, values, points):
         """Lowest and highest finite value survive at any width."""

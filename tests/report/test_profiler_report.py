@@ -181,6 +181,7 @@ class TestOthers:
         assert ["aten::mm", "aten::add"] == [row[2] for row in table.rows]
         assert "gpu-operators" not in found
 
+    @pytest.mark.slow
     def test_many_machines_are_listed_and_few_drawn(self):
         """64 machines have a row each; the page stays small."""
         nodes = [f"node-{number}" for number in range(64)]

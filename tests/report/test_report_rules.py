@@ -65,6 +65,7 @@ class TestProfilerReport:
         assert {"mine"} == {one.rule for one in findings}
         assert ["IssuesFound"] == [status.status for status in engine.statuses()]
 
+    @pytest.mark.slow
     def test_its_files(self, idle, tmp_path):
         """A page, a notebook, and the numbers of each of the eleven rules."""
         compat_rule("mine", ASKED).rule.write(idle, tmp_path)
@@ -87,6 +88,7 @@ class TestCreateXgboostReport:
 
         assert "predictions:raw:every=5" in rule.evidence
 
+    @pytest.mark.slow
     def test_its_files(self, tmp_path):
         """A page, a notebook, and the numbers of each section."""
         labels = np.arange(20) % 2

@@ -112,6 +112,7 @@ class TestModel:
         assert [7.5, 8.5, 9.5, 39.5, 40.5] == [*figure.data[0].x]
         assert "measured at 3 steps · blank: not measured" == figure.layout.title.subtitle.text
 
+    @pytest.mark.slow
     def test_a_run_with_nothing_found_is_drawn_whole(self):
         """Once."""
         trial = profiled_run("memory://nothing-found")

@@ -44,6 +44,7 @@ def test_a_rule_speaks_up_when_it_must_wherever_it_runs(scenario, tmp_path):
     assert_live_is_replay(tmp_path, scenario.rule, findings, statuses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [pytest.param(one, marks=[pytest.mark.slow] if one in _LONG else []) for one in HEALTHY],

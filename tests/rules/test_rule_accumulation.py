@@ -21,6 +21,7 @@ RULE = "grad_accumulation_scale"
 _LONG = ("means of padded texts", "means by a module")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

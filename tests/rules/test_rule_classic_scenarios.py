@@ -17,6 +17,7 @@ def _name(scenario):
     return f"{scenario.rule}-{getattr(program, 'func', program).__name__}{settings or ''}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", first_of_each_rule(CLASSIC), ids=_name)
 def test_a_classic_rule_speaks_up_when_it_must_wherever_it_runs(scenario, tmp_path):
     """Live under the real hook, which saves what the rule needs, and in replay."""

@@ -28,6 +28,7 @@ def cause_of(finding):
 FOUND = [one for one in CUT_OFF if one.must_fire]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scenario", "cause"), list(zip(FOUND, CAUSES, strict=True)), ids=CAUSES)
 def test_what_cuts_it_off_is_named(scenario, cause, tmp_path):
     found, statuses = judge(scenario.program, scenario.rule, tmp_path / "run")
@@ -36,6 +37,7 @@ def test_what_cuts_it_off_is_named(scenario, cause, tmp_path):
     assert_live_is_replay(tmp_path / "run", scenario.rule, found, statuses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", [one for one in CUT_OFF if not one.must_fire])
 def test_what_learns_is_not_accused(scenario, tmp_path):
     found, _ = judge(scenario.program, scenario.rule, tmp_path / "run")

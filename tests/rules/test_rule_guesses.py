@@ -53,6 +53,7 @@ def test_targets_of_other_samples_are_learnt_by_heart(tmp_path):
     assert "loss/mse_loss guessing" in found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [

@@ -25,6 +25,7 @@ def judged(program, run):
     return live.findings, live.statuses()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.cause])
 def test_what_is_logged_wrong_is_found(name, tmp_path):
     """By its cause, once, live and in replay."""
@@ -35,6 +36,7 @@ def test_what_is_logged_wrong_is_found(name, tmp_path):
     assert_live_is_replay(tmp_path / "run", RULE, [one.to_json() for one in found], statuses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.cause])
 def test_what_is_logged_right_is_not_accused(name, tmp_path):
     found, statuses = judged(CASES[name].program, tmp_path / "run")

@@ -11,6 +11,7 @@ from tests.support.rules.rule_runs import assert_live_is_replay, judge
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.condition])
 def test_ids_of_another_embedding_are_named(name, tmp_path):
     """By their condition, once, live and in replay."""
@@ -21,6 +22,7 @@ def test_ids_of_another_embedding_are_named(name, tmp_path):
     assert_live_is_replay(tmp_path / "run", case.rule, found, statuses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.condition])
 def test_ids_of_its_own_are_not_accused(name, tmp_path):
     case = CASES[name]

@@ -147,6 +147,7 @@ def test_so_is_a_loss_that_is_taken_from_one_outside(tmp_path):
     assert found_by(lambda: segments(Dice(), given=lambda loss: 1 - loss), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
     [

@@ -353,6 +353,7 @@ class TestRlUpdate:
         ]
         assert_live_is_replay(tmp_path, "rl_update", findings, statuses)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("condition", "training", "options"), FAULTS)
     def test_a_loss_that_is_put_together_wrongly_is_found(
         self, condition, training, options, tmp_path
@@ -363,6 +364,7 @@ class TestRlUpdate:
         conditions = {json.loads(one)["condition"] for one in found}
         assert {condition} == conditions, statuses[0].details
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("training", "options"),
         [one if one[0] in QUICK else pytest.param(*one, marks=pytest.mark.slow) for one in HEALTHY],
@@ -382,6 +384,7 @@ class TestRlUpdate:
 
         assert_live_is_replay(tmp_path / "run", "rl_update", found, statuses)
 
+    @pytest.mark.slow
     def test_what_is_no_training_by_rewards_is_not_judged(self, tmp_path):
         from rulebench.trainings.small import Regression
 

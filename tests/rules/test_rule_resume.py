@@ -26,6 +26,7 @@ from tests.support.rules.rule_runs import assert_live_is_replay, judge
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, one in SCENARIOS.items() if one.must_fire])
 def test_what_is_not_gone_on_from_is_found(name, tmp_path):
     scenario = SCENARIOS[name]
@@ -35,6 +36,7 @@ def test_what_is_not_gone_on_from_is_found(name, tmp_path):
     assert_live_is_replay(tmp_path / "run", scenario.rule, found, statuses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, one in SCENARIOS.items() if not one.must_fire])
 def test_what_is_done_right_is_not_accused(name, tmp_path):
     scenario = SCENARIOS[name]

@@ -22,6 +22,7 @@ def findings(rules, records):
     return found + watch.finish(), watch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: f"{s.rule}-{_name(s.program)}")
 def test_a_rule_speaks_up_when_it_must_and_only_then(scenario):
     """A bad program gives a finding; its healthy twin gives none and was evaluated."""
@@ -31,6 +32,7 @@ def test_a_rule_speaks_up_when_it_must_and_only_then(scenario):
     assert (expected, scenario.must_fire) == (watch.statuses()[0].status, bool(found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", HEALTHY, ids=_name)
 def test_the_default_rules_are_silent_on_a_healthy_program(program):
     """Nobody leaves on an alarm that rings in a healthy house."""

@@ -105,6 +105,7 @@ OBSERVED = {
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 class TestCompounded:
+    @pytest.mark.slow
     @pytest.mark.parametrize("observed", OBSERVED.values(), ids=OBSERVED)
     @pytest.mark.parametrize("epoch", [1, 5, pytest.param(50, marks=pytest.mark.slow)])
     @pytest.mark.parametrize("name", SCHEDULES)
@@ -112,6 +113,7 @@ class TestCompounded:
         """Whatever shape they have, however long, and wherever a budget observes them."""
         assert "compounded" not in conditions(rates_of(SCHEDULES[name]), epoch, observed)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("count", [2_000, pytest.param(50_000, marks=pytest.mark.slow)])
     @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
     def test_long_schedules_look_even_over_a_few_changes_only(self, power, count):

@@ -21,6 +21,7 @@ from tests.support.rules.setup_programs import CASES
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.condition])
 def test_what_was_put_together_by_mistake_is_named(name, tmp_path):
     """By its condition, once, live and in replay."""
@@ -31,6 +32,7 @@ def test_what_was_put_together_by_mistake_is_named(name, tmp_path):
     assert_live_is_replay(tmp_path / "run", case.rule, found, statuses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.condition])
 def test_what_was_meant_so_is_not_accused(name, tmp_path):
     case = CASES[name]

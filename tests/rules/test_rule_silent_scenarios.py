@@ -18,6 +18,7 @@ def _name(scenario):
     return f"{scenario.rule}-{function}-{shown}-{[*given[1].items()]}"[:90]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", first_of_each_rule(SILENT), ids=_name)
 def test_a_silent_fault_is_found_while_it_trains_and_afterwards(scenario, tmp_path):
     """A fault gives a finding and its twin none, live as from the files."""

@@ -25,6 +25,7 @@ def where(findings):
 HELD = [one for one in SCENARIOS if one.must_fire and one.rule != "untrained_parameter"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", first_of_each_rule(HELD), ids=_name)
 def test_a_rule_finds_the_same_in_the_files(scenario, tmp_path):
     """The same rule at the same steps about the same tensors, and the same status."""

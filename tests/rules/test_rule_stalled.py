@@ -137,6 +137,7 @@ def test_a_clock_that_is_set_is_no_pause(monkeypatch, hours):
     assert [] == live.findings
 
 
+@pytest.mark.slow
 def test_a_training_that_hangs_is_found_from_within(tmp_path):
     """The thread in the background looks at the clock while the script does nothing."""
     heard = threading.Event()

@@ -11,6 +11,7 @@ from tests.support.rules.structure_programs import STRUCTURE
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", first_of_each_rule(STRUCTURE))
 def test_a_fault_of_structure_is_found_while_it_trains_and_afterwards(scenario, tmp_path):
     """A fault gives a finding and its twin none, live as from the files."""

@@ -11,6 +11,7 @@ from tests.support.rules.supervision_programs import SCENARIOS
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, one in SCENARIOS.items() if one.must_fire])
 def test_wrong_targets_are_found(name, tmp_path):
     scenario = SCENARIOS[name]
@@ -20,6 +21,7 @@ def test_wrong_targets_are_found(name, tmp_path):
     assert_live_is_replay(tmp_path / "run", scenario.rule, found, statuses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, one in SCENARIOS.items() if not one.must_fire])
 def test_right_ones_are_not_accused(name, tmp_path):
     scenario = SCENARIOS[name]

@@ -93,6 +93,7 @@ def test_one_that_is_not_even_zeroed_may_be_left_over(tmp_path):
     assert "info" == found.severity
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begins", [0, 20, 110])
 def test_one_that_begins_later_is_not_accused(tmp_path, begins):
     assert [] == found_by(tmp_path, begins=begins)
@@ -109,6 +110,7 @@ def test_one_that_begins_between_full_steps_is_not_accused(tmp_path, budget, mon
     assert [] == live.findings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
     [{"freezes": True}, {"also": True}, {"by_hand": True}, {"detached": True}, {"steps": 60}],

@@ -82,6 +82,7 @@ class TestShortSteps:
         assert [*range(300), *range(300 + (given - 1), 2000, given)] == rule.steps
         assert len(rule.steps) == engine.statuses()[0].evaluations
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("gap_ns", [0, 1000, 750_000, 5_000_000])
     @pytest.mark.parametrize("at_once", [1, 7, 400])
     def test_steps_given_together_are_the_same_as_one_by_one(self, gap_ns, at_once):

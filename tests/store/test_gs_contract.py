@@ -16,6 +16,7 @@ pytest.importorskip("obstore")
 FOLDER = "runs/run #1 100%20?"
 
 
+@pytest.mark.slow
 class TestGsStore(StoreContract):
     """Below a path with all that a URL might take for something else."""
 

@@ -212,6 +212,7 @@ class TestCredentials:
         ):
             AzStore("az://container/run").get("key")
 
+    @pytest.mark.slow
     def test_a_server_that_is_not_there_is_told(self, monkeypatch):
         """With the variables that lead to it."""
         monkeypatch.setenv("GOOGLE_BASE_URL", NOBODY)

@@ -43,6 +43,7 @@ def environment(monkeypatch, tmp_path):
 
 
 class TestAnswers:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("status", "code", "more", "reason"),
         [
@@ -83,6 +84,7 @@ class TestAnswers:
             with pytest.raises(StoreError, match="no credentials; set AWS_ACCESS_KEY_ID and"):
                 S3Store("s3://bkt/run").get("key")
 
+    @pytest.mark.slow
     def test_a_certificate_is_trusted_if_it_is_known(self, monkeypatch, tmp_path):
         """That of a server in the house, by the file that names its authority."""
         authority = trustme.CA()

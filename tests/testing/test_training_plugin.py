@@ -36,12 +36,14 @@ def with_training(body):
 
 
 class TestPlugin:
+    @pytest.mark.slow
     def test_the_example_passes(self, session):
         """As it stands in the documentation."""
         status, out = session((ROOT / "examples/test_training.py").read_text())
 
         assert (0, True) == (status, "2 passed" in out), out
 
+    @pytest.mark.slow
     def test_a_faulty_training_fails_with_cause_and_remedy(self, session):
         """Where steps are given, and beside the failure of a test that trains by itself."""
         status, out = session(FAULTY)
@@ -55,6 +57,7 @@ class TestPlugin:
         )
         assert "stepwatch show " in first
 
+    @pytest.mark.slow
     def test_a_rule_may_be_ignored(self, session):
         """And what is found is returned all the same."""
         body = (
@@ -66,6 +69,7 @@ class TestPlugin:
 
         assert 0 == status, out
 
+    @pytest.mark.slow
     def test_where_nothing_is_trained_nothing_is_healthy(self, session):
         """A marked test without a step fails, and so do arguments that the marker has not."""
         status, out = session(

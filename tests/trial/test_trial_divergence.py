@@ -44,6 +44,7 @@ def first_of(found, parted):
 
 
 class TestParted:
+    @pytest.mark.slow
     @pytest.mark.parametrize("format", ["native", "smdebug"])
     @pytest.mark.parametrize(
         ("name", "stage"),
@@ -396,6 +397,7 @@ class TestCost:
         stored = sum(sum(parts_of(store).values()) for store in stores)
         assert sum(store.bytes_read for store in metered) < 0.06 * stored
 
+    @pytest.mark.slow
     def test_a_longer_run_costs_hardly_more(self):
         """Four times the parts: a few more looks at one tensor."""
         looks = []

@@ -7,6 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from smdebug.trials import create_trial
 from stepwatch import Trial
 from stepwatch.model.steps import Mode
@@ -58,6 +60,7 @@ def run(folder, document, script):
 
 
 class TestStepwatchRun:
+    @pytest.mark.slow
     def test_the_hook_of_the_script_is_the_one_that_saves(self, tmp_path):
         """It reads the same file, may change what it says, and nobody is in its way."""
         document = {"LocalPath": "out", "HookParameters": {"save_interval": "2"}}
@@ -70,6 +73,7 @@ class TestStepwatchRun:
         ), told.stderr
         assert "the script has a hook of its own, which saves" in told.stderr
 
+    @pytest.mark.slow
     def test_a_tensor_saved_by_hand_goes_to_the_hook_of_the_command(self, tmp_path):
         """The script knows of no hook; its collection finds each by its name, at every step."""
         collection = {

@@ -224,6 +224,7 @@ class TestImports:
         with pytest.raises(NotImplementedError, match=f"capture from {framework} yet.*is read"):
             found("/tmp/out")
 
+    @pytest.mark.slow
     def test_nothing_heavy_comes_along(self):
         """Reading old runs needs no framework and no cloud client."""
         modules = [name for name in IMPORTS if "pytorch" not in name and "sagemaker" not in name]

@@ -302,6 +302,7 @@ sys.stdin.read()
 
 
 class TestLive:
+    @pytest.mark.slow
     def test_a_run_that_another_process_writes(self, tmp_path):
         """The rule waits for each step, sees all in order, and ends with the training."""
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -98,6 +98,7 @@ class TestSteps:
 
 
 class TestFirstStep:
+    @pytest.mark.slow
     def test_a_training_killed_in_the_next_moment_has_it(self, out):
         """When an optimizer has stepped, it is stored as far as it went."""
         process = fork_server.Popen([sys.executable, "-c", DIES_AT_ONCE, out], env=dict(os.environ))

@@ -54,6 +54,7 @@ def steps_seen(store):
 
 
 class TestMergeParts:
+    @pytest.mark.slow
     @given(records(most=12), st.integers(1, 11))
     @settings(max_examples=60, deadline=None)
     def test_the_merged_part_holds_the_same_rows(self, made, cut):
@@ -120,6 +121,7 @@ class TestMergeParts:
 
         assert merged(1) == merged(30) == merged(1000)
 
+    @pytest.mark.slow
     def test_texts_that_each_group_may_repeat_have_room(self, monkeypatch):
         """What a row group is written with is the texts of all that was decoded with it."""
         monkeypatch.setattr(parts_module, "GROUP_ROWS", 1)
@@ -191,6 +193,7 @@ class TestMemory:
 
 
 class TestLevels:
+    @pytest.mark.slow
     @given(
         st.lists(st.sampled_from([1, 1, 1, 2, 7, 30, 60, 110]), max_size=80),
         st.sampled_from([20, 100, 250]),
@@ -208,6 +211,7 @@ class TestLevels:
 
         assert list(range(first)) == steps_seen(store)
 
+    @pytest.mark.slow
     @given(st.lists(st.integers(1, 60), min_size=1, max_size=120))
     @settings(max_examples=30, deadline=None)
     def test_no_merge_is_larger_than_the_limit(self, sizes):
@@ -373,6 +377,7 @@ class TestLostSteps:
         assert 3 == writer.lost
         assert [0, 1, 2, 6, 7, 8] == steps_seen(store)
 
+    @pytest.mark.slow
     def test_the_statistics_are_those_that_were_written(self):
         """After several merges, to the bit."""
         store, now = new_run(), [0.0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ def steps_of(made: list[StepRecord]) -> list[tuple[Mode, int, int]]:
 
 
 class TestToRecords:
+    @pytest.mark.slow
     @given(records(), st.booleans())
     @settings(max_examples=80, deadline=None)
     def test_rows_become_the_same_records_to_the_bit(self, made, shuffled):
@@ -93,6 +95,7 @@ class TestRanges:
 
         assert sorted(steps_of(made)) == sorted(found)
 
+    @pytest.mark.slow
     @given(records(most=40), st.lists(st.integers(0, 40), max_size=4))
     @settings(max_examples=60, deadline=None)
     def test_joining_the_ranges_of_parts_keeps_the_steps(self, made, cuts):
@@ -104,6 +107,7 @@ class TestRanges:
 
         assert sorted(steps_of(made)) == sorted(slow_steps(joined))
 
+    @pytest.mark.slow
     @given(records(most=40))
     @settings(max_examples=50, deadline=None)
     def test_ranges_of_a_mode_ascend(self, made):

@@ -36,6 +36,7 @@ class TestVerbs:
 
         assert f"{len(expected(name)['steps'])} (" in shown
 
+    @pytest.mark.slow
     def test_its_tensors_are_shown(self, name: str):
         """All of them, in words and as JSON."""
         found = json.loads(output_of(show, golden_run(name), "--tensor", ".*", "--json"))

@@ -50,6 +50,7 @@ def read_back(records, run_format):
     return list(reader.records("worker_0")), reader.tensors()
 
 
+@pytest.mark.slow
 @given(STEPS)
 def test_the_same_steps_come_back(steps):
     """Steps, modes, names, kinds, shapes, values; of the statistics those that are not counts."""
@@ -113,6 +114,7 @@ def test_stepwatch_run_writes_it(tmp_path):
         assert "values are NaN or infinite (step 5)" in said
 
 
+@pytest.mark.slow
 def test_another_format_is_told(tmp_path):
     """A word that is no format ends before the script begins."""
     command = [Path(sys.executable).with_name("stepwatch"), "run", "--format", "smd", "x.py"]

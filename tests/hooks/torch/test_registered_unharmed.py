@@ -117,6 +117,7 @@ class TestTraining:
 
         assert not one.hook.active
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("when", ["before", "after"])
     def test_a_compiled_model_counts_its_steps(self, registered, when):
         """Whether it was compiled before it was registered or after."""

@@ -215,6 +215,7 @@ class TestUnharmed:
         with watched(policy=[ASKED, "quantiles:raw", "channels:raw"]):
             assert expected == losses()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("whole", [True, False])
     def test_compiled_graphs_are_what_they_were(self, watched, whole):
         """As many, without a break; inside of them nothing is told."""

@@ -360,6 +360,7 @@ class TestUnharmed:
             train(model)
         assert [] == attended(seen)
 
+    @pytest.mark.slow
     def test_it_can_be_scripted_and_compiled(self, watched):
         """As without: one graph, no break."""
         q = inputs(1, 2, 3, 4)

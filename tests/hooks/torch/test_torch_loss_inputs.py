@@ -166,6 +166,7 @@ class TestPredictions:
         assert 2 == len(seen.series("loss/cross_entropy"))
         assert [] == seen.trial.tensor_names("^(prediction|label|confusion|log_partition)/")
 
+    @pytest.mark.slow
     def test_losses_inside_of_a_compiled_function_have_none(self, watched):
         """The loss itself is there, and nothing is broken."""
         loss = torch.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
@@ -164,6 +165,7 @@ class TestNames:
         assert ["embed.weight"] == weights(seen)
         assert "capturing 1 of 1 parameters, 3 of 3 outputs" == seen.end.coverage
 
+    @pytest.mark.slow
     def test_models_that_run_only_inside_a_compiled_function_are_found(self, watched):
         """No hook is called in there; the graph tells which model it is of."""
         model = mlp()

@@ -54,6 +54,7 @@ def states(seen):
 
 
 class TestOptimizerStates:
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", MADE)
     def test_each_tensor_of_the_state_is_observed_whatever_it_is_called(self, watched, kind):
         """Its value is the one after the step, for every parameter."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import nn
 from torch.nn import functional
@@ -33,6 +34,7 @@ def fit(run, model, x, y, loss_of, *, clips=False):
     return run
 
 
+@pytest.mark.slow
 def test_the_rules_that_can_judge_are_those_of_the_page(tmp_path):
     """Neither more nor fewer: what is captured and what the page says belong together."""
     torch.manual_seed(0)

@@ -136,6 +136,7 @@ def two_models():
 class TestBitForBit:
     """The script begins with other random numbers, so weights and batches are others, too."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("train", "mode_step"),
         [

@@ -38,6 +38,7 @@ class TestThreads:
         """On Linux torch brings one; else this would test nothing."""
         assert 4 == len(_addresses())
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("size", SIZES)
     @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
     def test_the_bits_are_the_same(self, size, dtype):

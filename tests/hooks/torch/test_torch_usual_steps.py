@@ -311,6 +311,7 @@ def both_ways(every_fifth, taken, monkeypatch):
     return compare
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every_fifth", [False], indirect=True)
 @pytest.mark.parametrize(
     "what", ["plain", "acts often", "evaluates", "loader", "answers first", "within", "raises"]
@@ -350,6 +351,7 @@ def unevenly(what):
             second.step()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every_fifth", [False], indirect=True)
 @pytest.mark.parametrize(
     "what",

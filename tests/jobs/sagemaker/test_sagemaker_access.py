@@ -151,6 +151,7 @@ def guarded(tmp_path_factory):
 
 
 class TestElsewhere:
+    @pytest.mark.slow
     def test_it_does_not_listen_without_a_secret(self, tmp_path):
         """One line says what to do."""
         done = call(STEPWATCH, "serve", "--host", "0.0.0.0", "--jobs", "jobs", cwd=tmp_path)

@@ -60,6 +60,7 @@ def start(tmp_path):
 
 
 class TestWhatIsPrinted:
+    @pytest.mark.slow
     def test_clients_need_no_other_variable(self, tmp_path):
         """What is printed for a shell lets all services be found: none is asked elsewhere."""
         command = [sys.executable, "-m", "stepwatch", "serve", "--port", "0"]
@@ -136,12 +137,14 @@ class TestServers:
         clients[1].stop_training_job(TrainingJobName="wanted")
         assert "Stopped" == ended(clients[0], "wanted")["TrainingJobStatus"]
 
+    @pytest.mark.slow
     def test_it_ends_when_it_is_told_to(self, start):
         """By Ctrl-C, at once."""
         server = start()
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(TIMEOUT_S) in (0, 130, -signal.SIGINT)
 
+    @pytest.mark.slow
     def test_a_port_that_is_taken(self, tmp_path):
         """One line says what to do."""
         with socket.socket() as taken:
