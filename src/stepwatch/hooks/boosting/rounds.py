@@ -21,8 +21,9 @@ FIRST_ROWS = 4096
 MOST_NUMBERS = 4_000_000
 # Categories that are numbered by which comes first are so many, or more; and in fewer than this
 # share of rows they go on as a counter does: to the same, the next or the first one.
-_LEAST_SIZES = 3
 _LEAST_CATEGORIES, _MOST_COUNTED = 7, 0.7
+# Of groups of fewer sizes, values that stand in as many rows may count something else.
+_LEAST_SIZES = 3
 #: What nobody else evaluates is evaluated at every n-th round: it costs a pass over the data.
 OWN_EVERY = 10
 # Of the metrics of XGBoost, LightGBM, CatBoost and scikit-learn those that training makes smaller a
@@ -247,11 +248,11 @@ def grouping(labels: Array, sizes: Array) -> dict[str, float]:
         32.0
     """
     values = labels.astype(np.float64)
-    held: npt.NDArray[np.int64] = sizes.astype(np.int64)[np.flatnonzero(sizes)]
+    held, begins = _places(sizes)
     rows, count = len(values), len(held)
     if values.ndim != 1 or not 1 < count < rows or held.sum() != rows:
         return {}
-    means = np.add.reduceat(values, np.cumsum(held) - held) / held
+    means = np.add.reduceat(values, begins) / held
     between = float((held * (means - values.mean()) ** 2).sum())
     within = float(((values - values.mean()) ** 2).sum()) - between
     if not within > 0:
@@ -259,6 +260,12 @@ def grouping(labels: Array, sizes: Array) -> dict[str, float]:
     ratio = between / (count - 1) / (within / (rows - count))
     mean, std = float(values.mean()), float(values.std())
     return {"rows": rows, "count": count, "mean": mean, "std": std, "ratio": ratio}
+
+
+def _places(sizes: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the sizes of the groups that have rows, and the first row of each."""
+    held: npt.NDArray[np.int64] = sizes.astype(np.int64)[np.flatnonzero(sizes)]
+    return held, np.cumsum(held) - held
 
 
 def scattered(columns: Mapping[str, Array], sizes: Array) -> list[str]:
@@ -276,20 +283,19 @@ def scattered(columns: Mapping[str, Array], sizes: Array) -> list[str]:
         >>> scattered({"budget": of_query[::-1], "right": of_query}, np.array([1, 2, 3]))
         ['budget']
     """
-    held: npt.NDArray[np.int64] = sizes.astype(np.int64)[np.flatnonzero(sizes)]
-    sorted_sizes = np.sort(held)
-    if len(np.unique(held)) < _LEAST_SIZES:  # of equal ones, values may count something else
+    held, begins = _places(sizes)
+    if len(np.unique(held)) < _LEAST_SIZES:
         return []
-    found = []
-    for name, column in columns.items():
-        if len(column) != held.sum():
-            continue
+
+    def is_scattered(column: Array) -> bool:
         counts = np.unique(column, return_counts=True)[1]
-        if np.array_equal(np.sort(counts), sorted_sizes):
-            firsts = np.repeat(column[np.cumsum(held) - held], held)
-            if not np.array_equal(firsts, column):
-                found.append(name)
-    return found
+        has_one_for_each = np.array_equal(np.sort(counts), np.sort(held))
+        return has_one_for_each and not np.array_equal(np.repeat(column[begins], held), column)
+
+    rows = held.sum()
+    return [
+        name for name, column in columns.items() if len(column) == rows and is_scattered(column)
+    ]
 
 
 class Model(Protocol):
