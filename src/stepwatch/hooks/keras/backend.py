@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import keras
 import numpy as np
@@ -122,6 +122,17 @@ RETURNED = "stepwatch/returned"
 
 #: The values of the variables of a model, of those that are trained and of the others.
 Variables = tuple[Sequence[Any], Sequence[Any]]
+
+
+class Reading(NamedTuple):
+    """How what is observed of a step is read, once the step is over."""
+
+    #: Whether it is computed.
+    is_ready: Callable[[], bool]
+    #: Waits until it is.
+    wait: Callable[[], object]
+    #: Reads it into the open step.
+    read: Callable[[], object]
 
 
 #: Returns what is to leave a step.

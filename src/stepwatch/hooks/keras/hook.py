@@ -22,13 +22,10 @@ from ...model.steps import Mode
 from ..base import Array, Hook, timed
 from ..observations import Observations
 from ..patching import PatchSet, calling_first
-from .backend import backend
+from .backend import Reading, backend
 from .setup import Setup
 from .tracker import MODES, ModelCoverage, ModelFunctions
 
-#: Says whether what is observed of a step is computed, waits until it is, and reads it into the
-#: open step.
-Reading = tuple[Callable[[], bool], Callable[[], object], Callable[[], object]]
 #: By so many of its parameters, the smallest, it is known whether the weights of a model were set.
 SMALLEST = 4
 #: Steps of which only losses are observed are left unread for so long, seconds, and so many of
@@ -282,7 +279,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         else:
             number = self.recorder.counter.next(self._running)
             read = partial(self._read_step, step, self._running, number, reading)
-            self._unread.append(_Unread(perf_counter(), reading[0], read))
+            self._unread.append(_Unread(perf_counter(), reading.is_ready, read))
         self.stepped(self._running)
 
     @timed
@@ -297,16 +294,15 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         """
         while self._unread:
             first = self._unread[0]
-            may_wait = not only_due or len(self._unread) >= _MOST_UNREAD
+            may_leave = only_due and len(self._unread) < _MOST_UNREAD
             is_new = perf_counter() - first.ended_at < _UNREAD_S
-            if is_new and not (may_wait or first.is_ready()):
+            if may_leave and is_new and not first.is_ready():
                 return
             self._unread.popleft().read()
 
     def _read_step(self, step: OpenStep, mode: Mode, number: Number, reading: Reading) -> None:
-        _, wait, read = reading
-        wait()
-        self._take(step, mode, number, read)
+        reading.wait()
+        self._take(step, mode, number, reading.read)
 
     @timed
     @guarded

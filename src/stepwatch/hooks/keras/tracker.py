@@ -37,6 +37,7 @@ from .backend import (
     Array,
     Backend,
     Leave,
+    Reading,
     StepFacts,
     StepTrace,
     Variables,
@@ -135,9 +136,7 @@ class TrackerOwner(Protocol):
 
     def begun_pass(self) -> int: ...
 
-    def reads_later(
-        self, reading: tuple[Callable[[], bool], Callable[[], None], Callable[[], object]]
-    ) -> None: ...
+    def reads_later(self, reading: Reading) -> None: ...
 
     def is_over(self) -> None: ...
 
@@ -329,7 +328,8 @@ class BatchTracker:
         wait = partial(self._wait, returned)
         read = partial(self._read, self._mode, beside, returned)
         if self._only_losses and self._backend.returns_early:
-            self.owner.reads_later((partial(self._backend.is_ready, returned), wait, read))
+            is_ready = partial(self._backend.is_ready, returned)
+            self.owner.reads_later(Reading(is_ready, wait, read))
         else:
             wait()
             read()
