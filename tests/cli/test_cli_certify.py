@@ -196,9 +196,9 @@ class TestNames:
     def test_the_command_knows_every_relation_of_torch(self):
         """The help and the check of --only import no torch."""
         from stepwatch.cli.certify import NAMES
-        from stepwatch.cli.certify_runs import relations
+        from stepwatch.cli.certify_runs import all_relations
 
-        assert set(relations()) == set(NAMES)
+        assert set(all_relations()) == set(NAMES)
 
 
 class TestErrors:

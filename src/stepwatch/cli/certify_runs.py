@@ -172,10 +172,8 @@ class Runs:
                 self._check_wanted()
                 done, status = os.waitpid(left[0], os.WNOHANG)
                 if done:
-                    first = left.pop(0) == pids[0]
-                    if first and status & 127:
-                        how = f"killed by signal {status & 127}"
-                    if first:
+                    if left.pop(0) == pids[0]:
+                        how = f"killed by signal {status & 127}" if status & 127 else ""
                         until = min(until, time.monotonic() + _GRACE_S)
                 elif time.monotonic() > until:
                     if left[0] == pids[0]:
@@ -331,7 +329,7 @@ class Certificate:
         return broken
 
 
-def relations() -> dict[str, type[Relation]]:
+def all_relations() -> dict[str, type[Relation]]:
     """Return every relation by its name."""
     from ..hooks.torch.certify import processes, relations
 
@@ -366,7 +364,7 @@ def main() -> None:
         print(json.dumps(what), file=out, flush=True)
 
     script = Script(asked["script"], tuple(asked["arguments"]), is_module=asked["module"])
-    known = relations()
+    known = all_relations()
     chosen = {name: known[name] for name in asked["relations"]}
     runs = Runs(
         script, Path(asked["folder"]), steps=asked["steps"], limit_s=asked["limit_s"], say=say

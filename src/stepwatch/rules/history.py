@@ -55,8 +55,8 @@ class LossHistory:
         self._is_above = False
         self.first = self._highest = math.nan  # what it began at, and the first few if higher
         self._lowest = math.inf  # of what was compared
-        #: What the loss cannot be below; 0 where that is not known.
-        self.floor = 0.0
+        #: What the loss cannot be below, as far as it is known.
+        self.floor: float | None = None
         #: The least median, and the step at which it was.
         self.best: tuple[StepNumber, float] | None = None
         self._num_added = 0

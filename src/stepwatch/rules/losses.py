@@ -208,7 +208,7 @@ class LossNotDecreasing(Rule):
                 series = self._series[key] = LossHistory(self.num_steps, self.smooth, rise)
             floor = soft_targets_floor(step, name)
             if floor is not None:
-                series.floor = min(floor, series.floor or floor)
+                series.floor = floor if series.floor is None else min(floor, series.floor)
             pair = series.add(at, step.at, loss)
             is_eval = step.mode is Mode.EVAL
             # Where both are in one window, those of EVAL are about to span one, too.
@@ -333,8 +333,9 @@ class LossNotDecreasing(Rule):
     def _is_converged(self, now: float, series: LossHistory) -> bool:
         if self.converged_loss is not None and now < self.converged_loss:
             return True
-        ratio, first = self.converged_ratio, series.first - series.floor
-        return ratio is not None and first > 0 and now - series.floor <= ratio * first
+        ratio, floor = self.converged_ratio, series.floor or 0.0
+        first = series.first - floor
+        return ratio is not None and first > 0 and now - floor <= ratio * first
 
     def _finding(
         self,

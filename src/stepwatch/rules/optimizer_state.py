@@ -113,9 +113,9 @@ class StaleOptimizerState(Rule):
                 remedy="lower the optimizer's eps, or scale the loss up: eps outweighs the"
                 " gradients",
             )
-        has_something_left = not self._has_nothing_left(step)
+        is_learned = self._is_learned(step)
         is_large = rms > self.max_rms and state.num_rms > self.warmup
-        state.recent.append(is_large and has_something_left)
+        state.recent.append(is_large and not is_learned)
         if 2 * sum(state.recent) >= self.looks and state.recent[-1]:
             worst = largest_of(group)
             yield self.finding(
@@ -132,7 +132,7 @@ class StaleOptimizerState(Rule):
                 " updates by their RMS",
             )
 
-    def _has_nothing_left(self, step: StepView) -> bool:
+    def _is_learned(self, step: StepView) -> bool:
         """Return whether the losses were once a small part of the first: what comes is chance."""
         for one in step.tensors("losses"):
             first, lowest = self._losses.get(one.name, (one.scalar, math.inf))

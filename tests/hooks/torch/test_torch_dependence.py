@@ -317,9 +317,7 @@ class TestCorrelation:
             (slice(1, 25), False),  # the window itself, moved on by one
         ],
     )
-    def test_a_horizon_that_lies_within_its_window_is_told_by_its_first_place(
-        self, places, is_told
-    ):
+    def test_a_forecast_horizon_inside_the_input_window_is_found(self, places, is_told):
         generator = torch.Generator().manual_seed(0)
         steps = torch.randn(400, generator=generator)
         series = torch.zeros(400)

@@ -84,10 +84,8 @@ class ResumedData(Resumed):
 
     name = "resumed-data"
     title = "resumed, the data go on where they were"
-    points_at = (
-        "an epoch that begins anew: the batches before the checkpoint are trained on twice, \
-those at its end perhaps never"
-    )
+    points_at = "an epoch that begins anew: the batches before the checkpoint are trained on \
+twice, those at its end perhaps never"
 
     def why_not(self, facts: Facts) -> str:
         why = super().why_not(facts)
@@ -208,8 +206,10 @@ around DistributedDataParallel, or clipped before; a schedule that each process 
         def make(loader: Any, *args: Any, **kwargs: Any) -> None:
             original(loader, *args, **kwargs)
             size = loader.batch_size or 0
-            if size not in self._sizes and _NUM_PROCESSES * size in self._sizes:
-                self._divide.get(id(loader.sampler), int)()
+            is_part = size not in self._sizes and _NUM_PROCESSES * size in self._sizes
+            divide = self._divide.get(id(loader.sampler))
+            if is_part and divide is not None:
+                divide()
 
         return make
 

@@ -192,7 +192,7 @@ class Session:
             "loss_weights": [], "ignored": False, "pairwise": False, "compiles": False,
             "autocasts": False, "checkpoints": False, "saves": 0, "loads": 0, "cut": False,
             "distributed": False, "inputs": [], "changes": "",
-            "optimizers": 0, "closure": False, "custom_loss": False, "embedding_padding": None,
+            "optimizers": 0, "closure": False, "embedding_padding": None,
             "asks_rank": False, "batch_sizes": [], "epoch_starts": [], "saved_after": None,
         }  # fmt: skip
         self._loaders: list[tuple[object, ...]] = []
