@@ -573,14 +573,18 @@ class TestRepeatedData:
         ("labels", "expected"),
         [
             ([[0], [0], [0, 1], [1], [2], [2]] * 4, ["class_by_class cross_entropy"]),
-            ([[0]] * 12 + [[1]] * 12 + [[2]] * 12, []),
+            ([[0]] * 12 + [[1]] * 12, ["class_by_class cross_entropy"]),
+            ([[0]] * 12 + [[1]] * 7, []),
             ([[0], [1]] * 12, []),
             ([[0], [0], [0], [0, 1], [0], [0, 2]] * 6, []),
             ([[0, 1], [0, 2], [1, 2], [0]] * 9, []),
         ],
-        ids=["sorted", "one after the other", "two classes", "a frequent class", "shuffled"],
+        ids=["sorted", "halves", "a short end", "two classes", "a frequent class", "shuffled"],
     )
-    @pytest.mark.parametrize("function", ["cross_entropy", "cross_entropy_of_probabilities"])
+    @pytest.mark.parametrize(
+        "function",
+        ["cross_entropy", "cross_entropy_of_probabilities", "binary_cross_entropy_with_logits"],
+    )
     def test_batches_of_one_class_each_are_of_data_that_is_not_shuffled(
         self, labels, expected, function
     ):

@@ -27,26 +27,30 @@ def pads_targets(
     tokens: Tokens,
     classes: Tokens,
     counted: Flags,
+    mask: Tokens | None = None,
 ) -> bool:
-    """Return whether half of the targets that count are of padding, a class that nothing else has.
+    """Return whether half of the targets that count are of padding, all of one class.
+
+    Nothing else has this class, or the model is told by a mask what padding is.
 
     Args:
         tokens: Shape ``[samples, positions]``, of whole numbers.
         classes: The target of each, of the same shape,
         counted: and whether it counts.
+        mask: What the model is given for each, of the same shape, if it is given a mask.
 
     Example:
         >>> rows = np.array([[5, 3, *[0] * 8], [7, 4, *[0] * 8]] * 9)
         >>> tags, counts = np.where(rows, rows % 3 + 1, 0), np.ones(rows.shape, bool)
         >>> pads_targets(rows, tags, counts), pads_targets(rows, tags, rows > 0)
         (True, False)
-        >>> pads_targets(rows, tags % 2, counts)
-        False
+        >>> pads_targets(rows, tags % 2, counts), pads_targets(rows, tags % 2, counts, rows > 0)
+        (False, True)
     """
     if tokens.ndim != 2 or counted.sum() < _LEAST_TARGETS or (tokens != np.rint(tokens)).any():
         return False
     return any(
-        _are_of_padding(is_padding & counted, ~is_padding & counted, classes)
+        _are_of_padding(is_padding & counted, ~is_padding & counted, classes, mask)
         for is_padding in (_run_at_end(tokens), _run_at_end(tokens[:, ::-1])[:, ::-1])
     )
 
@@ -88,13 +92,11 @@ def _run_at_end(tokens: Tokens) -> Flags:
     return run & (not is_elsewhere and run[:, -1].mean() >= _MOST_ROWS_PAD)
 
 
-def _are_of_padding(
-    padding: Flags,
-    others: Flags,
-    classes: Tokens,
-) -> bool:
+def _are_of_padding(padding: Flags, others: Flags, classes: Tokens, mask: Tokens | None) -> bool:
     of_padding, of_others = classes[padding], classes[others]
     if len(of_padding) < max(_OF_PADDING * (len(of_padding) + len(of_others)), 1):
         return False
-    is_one = (of_padding == of_padding[0]).all() and len(np.unique(of_others)) > 1
-    return bool(is_one and (of_others == of_padding[0]).mean() <= _ELSEWHERE)
+    if not (of_padding == of_padding[0]).all() or len(np.unique(of_others)) < 2:
+        return False
+    is_told = mask is not None and not np.isin(mask[padding], mask[others]).any()
+    return bool(is_told or (of_others == of_padding[0]).mean() <= _ELSEWHERE)

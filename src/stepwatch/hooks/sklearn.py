@@ -22,7 +22,7 @@ from ..model.record import TensorInfo
 from ..model.steps import Mode
 from ..runtime.imports import OnImport
 from .base import timed
-from .boosting.hook import BoostingHook, confusion
+from .boosting.hook import BoostingHook, class_counts, confusion
 from .boosting.rounds import OWN_EVERY, EvaluationSet, Metric, Round, TrainedModel
 from .patching import ListenerPatches
 
@@ -619,6 +619,20 @@ class SklearnHook(BoostingHook):
             if matrix is not None:
                 self.observe(f"confusion/{loss}", "classes", matrix, mode)
 
+    def _observe_labels(self, estimator: Any, target: Array) -> None:
+        """Observe the classes of a batch that the script drew, shape ``[rows]``."""
+        classes = getattr(estimator, "classes_", None)
+        step = self.recorder.open_step(Mode.TRAIN)
+        if classes is None or target.ndim != 1 or not step.wants("labels"):
+            return
+        which = np.searchsorted(classes, target)
+        name = f"label/{estimator.loss}"
+        info = TensorInfo(name, "labels", which.dtype.name, which.shape, function="cross_entropy")
+        step.add(info, which)
+        counts = class_counts(which, len(classes))
+        if counts is not None and step.wants("classes"):
+            self.observe(f"class_count/{estimator.loss}", "classes", counts, Mode.TRAIN)
+
     def _observe_loss(self, estimator: Any, loss: float, mode: Mode = Mode.TRAIN) -> None:
         name = getattr(estimator, "loss", "") or type(estimator).__name__
         value = np.asarray(loss, np.float64)
@@ -647,6 +661,8 @@ class SklearnHook(BoostingHook):
             self._note(estimator, begins=begins)
             if begins:
                 loss = next(self._loss_of(estimator, given, target), None)
+            else:
+                self._observe_labels(estimator, np.asarray(target))
             weights = {
                 name: value
                 for name in ("coef_", "intercept_")

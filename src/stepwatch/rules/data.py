@@ -15,7 +15,7 @@ from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import Floats, listed, number
 from .history import Series
-from .shared import DependenceSample, dependence_samples, in_a_row, of_same_loss
+from .shared import BINARY, DependenceSample, dependence_samples, in_a_row, of_same_loss
 
 #: Targets of which so many are the input at another position are that input.
 COPY_SHARE = 0.95
@@ -257,7 +257,8 @@ class RepeatedData(Rule):
     ``one_class``: all labels so far are of one class out of three or more. ``class_by_class``: each
     step holds hardly more than one class, and the next another, as in data that is sorted and not
     shuffled; or, by the least and the largest label at each look, every other batch or more is of
-    one class, three classes or more have batches of their own, and some come back.
+    one class, three classes or more have batches of their own, and some come back; or nearly all
+    are, and of two classes or more many follow each other.
     ``unseen_class``: at the end, labels that were evaluated are of classes that training never had,
     as where sorted data is split before it is shuffled; not where other classes come while it
     trains, and some may not have been looked at. ``few_samples``: batches repeat the same few
@@ -473,6 +474,8 @@ class RepeatedData(Rule):
         loss = tensor.name.partition("/")[2]
         if not _are_classes(tensor) or (tensor.worker, loss) in self._sorted:
             return
+        if tensor.info.function in BINARY and len([*step.tensors("labels")]) > 1:
+            return  # a discriminator is given real samples and made ones
         found = self._of_one.setdefault((tensor.worker, loss), _BatchesOfOne())
         found.add(tensor.statistics.min, tensor.statistics.max)
         if found.looks < self.looks or not found.are_sorted:
@@ -492,7 +495,8 @@ class RepeatedData(Rule):
 
     def _evaluate_classes(self, step: StepView, tensor: TensorView, counts: Floats) -> Findings:
         batches = list(step.tensors("batches", worker=tensor.worker))
-        if len(counts) < 3 or not 0 < counts.sum() <= _samples(batches):
+        samples = _samples(batches) if batches else _labelled(step, tensor)
+        if len(counts) < 3 or not 0 < counts.sum() <= samples:
             return
         key = tensor.worker, tensor.name
         recent = self._counts.add(key, counts)
@@ -537,16 +541,20 @@ class _BatchesOfOne:
     """Counts batches all of whose labels are of one class.
 
     In shuffled data they are of the most frequent class, if there are any. Classes that are learnt
-    one after the other do not come back.
+    one after the other do not come back, and nobody learns a class alone.
     """
 
     SHARE, CLASSES, SAMPLES = 0.5, 3, 8
+    #: So many batches of one class follow each other, of two classes or more, and so many of all
+    #: batches are of one.
+    RUN, MOST = 8, 0.9
 
     def __init__(self) -> None:
         self.looks = self.count = 0
         self._seen: dict[int, int] = {}
         self._last: int | None = None
-        self._num_returns = 0
+        self._num_returns = self._length = 0
+        self._in_runs: set[int] = set()
 
     def add(self, least: float, largest: float) -> None:
         """Add a batch of ``SAMPLES`` or more."""
@@ -555,6 +563,9 @@ class _BatchesOfOne:
             return
         self.count, label = self.count + 1, int(least)
         self._num_returns += label != self._last and label in self._seen
+        self._length = self._length + 1 if label == self._last else 1
+        if self._length >= self.RUN:
+            self._in_runs.add(label)
         self._seen[label], self._last = self._seen.get(label, 0) + 1, label
 
     @property
@@ -564,9 +575,11 @@ class _BatchesOfOne:
 
     @property
     def are_sorted(self) -> bool:
-        """Whether the data are in the order of their classes, and are gone through again."""
-        is_most = self.count >= self.SHARE * self.looks
-        return is_most and len(self._seen) >= self.CLASSES and self._num_returns >= 2
+        """Whether the data are in the order of their classes."""
+        share = self.count / self.looks
+        if share >= self.MOST and len(self._in_runs) > 1:
+            return True
+        return share >= self.SHARE and len(self._seen) >= self.CLASSES and self._num_returns >= 2
 
 
 class DrawnSamples:
@@ -683,13 +696,19 @@ _SORTED = (
 def _are_classes(tensor: TensorView) -> bool:
     """Return whether a tensor holds one class for each of some samples, as an integer."""
     shape = tensor.info.shape
-    is_of_classes = tensor.info.function.startswith(("cross_entropy", "nll_loss"))
+    is_of_classes = tensor.info.function.startswith(("cross_entropy", "nll_loss", *BINARY))
     return (
         is_of_classes
         and len(shape) in (1, 2)
         and shape[0] >= _BatchesOfOne.SAMPLES
         and shape[1:] in ((), (1,))
     )
+
+
+def _labelled(step: StepView, counts: TensorView) -> int:
+    """Return how many samples have one label each, in the loss of which classes are counted."""
+    label = of_same_loss(step, counts, "label")
+    return label.info.shape[0] if label is not None and _are_classes(label) else 0
 
 
 def _samples(batches: list[TensorView]) -> int:

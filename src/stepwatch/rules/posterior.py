@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -35,27 +35,29 @@ class Posteriors:
 
     def check(self, step: StepView) -> Findings:
         """Judge a TRAIN step, of whatever detail."""
-        for mean, spread in _posteriors(step) if step.train_step >= FROM_STEP else ():
-            key = mean.worker, mean.name
-            sizes = mean.statistics.rms, spread.statistics.rms
-            if not (max(sizes) <= LEAST and _learns_its_input(step, mean.worker)):
+        for code in _codes(step) if step.train_step >= FROM_STEP else ():
+            key = code[0].worker, code[0].name
+            sizes = [one.statistics.rms for one in code]
+            if max(sizes) > LEAST:
                 self._since.pop(key, None)
                 continue
             since = self._since.setdefault(key, step.at)
             if step.train_step - since.train_step >= STEPS_APART:
                 yield self._rule.finding(
                     step,
-                    mean,
-                    f"the code says nothing of a sample: {_layer(mean)} and {_layer(spread)} are"
-                    f" {number(sizes[0])} and {number(sizes[1])} in root mean square, so that what"
-                    " is drawn by them is noise of mean 0 and deviation 1, and the decoder returns"
-                    " the same for each sample (posterior collapse), since step"
-                    f" {since.train_step} up to step {step.train_step}",
+                    code[0],
+                    "the code says nothing of a sample:"
+                    f" {' and '.join(_layer(one) for one in code)}"
+                    f" {'are' if len(code) > 1 else 'is'} {' and '.join(map(number, sizes))} in"
+                    " root mean square, so that a code that is drawn by"
+                    f" {'them' if len(code) > 1 else 'it'} is noise of mean 0 and deviation 1,"
+                    " and the decoder returns the same for each sample (posterior collapse), since"
+                    f" step {since.train_step} up to step {step.train_step}",
                     condition="posterior",
                     onset=since,
                     value=max(sizes),
                     threshold=LEAST,
-                    worker=mean.worker,
+                    worker=code[0].worker,
                     remedy="sum the reconstruction over the elements of a sample, as the KL"
                     " divergence is summed over the dimensions of the code, before the mean over"
                     " samples; or weigh the KL divergence less, at first with 0",
@@ -66,16 +68,36 @@ def _layer(tensor: TensorView) -> str:
     return tensor.name.removeprefix("output/")
 
 
-def _posteriors(step: StepView) -> Iterator[tuple[TensorView, TensorView]]:
+def _codes(step: StepView) -> Iterator[tuple[TensorView, ...]]:
+    """Yield what encodes the samples of a model that is to return its input.
+
+    The mean of a code and the logarithm of its variance, by their names or as the two narrowest
+    layers of the model; or the narrowest layer, where one has both.
+    """
+    for worker in step.workers:
+        outputs = [
+            one for one in step.tensors("outputs", worker=worker) if len(one.info.shape) == 2
+        ]
+        if not outputs or not _learns_its_input(step, worker):
+            continue
+        named = [*_named(outputs)]
+        yield from named
+        # What returns several tensors is a module of layers.
+        layers = [one for one in outputs if "/" not in _layer(one)]
+        width = min((one.info.shape[1] for one in layers), default=0)
+        narrow = [one for one in layers if one.info.shape[1] == width]
+        if not named and 1 <= len(narrow) <= 2:
+            yield tuple(narrow)
+
+
+def _named(outputs: Sequence[TensorView]) -> Iterator[tuple[TensorView, ...]]:
     """Yield the means of a code, and the logarithms of its variances, of layers side by side."""
-    outputs = [one for one in step.tensors("outputs") if len(one.info.shape) == 2]
-    named = [(re.split(r"[./]", one.name), one) for one in outputs]
-    spreads = [(path[:-1], one) for path, one in named if _SPREAD.search(path[-1])]
-    for path, mean in named if spreads else ():
+    paths = [(re.split(r"[./]", one.name), one) for one in outputs]
+    spreads = [(path[:-1], one) for path, one in paths if _SPREAD.search(path[-1])]
+    for path, mean in paths if spreads else ():
         if _MEAN.search(path[-1]) and not _SPREAD.search(path[-1]):
             for place, spread in spreads:
-                alike = spread.info.shape == mean.info.shape and spread.worker == mean.worker
-                if place == path[:-1] and alike:
+                if place == path[:-1] and spread.info.shape == mean.info.shape:
                     yield mean, spread
                     break
 

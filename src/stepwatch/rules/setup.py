@@ -115,9 +115,8 @@ _LAYERS = {
         " with mask_zero=True) is for padding alone",
     ),
     "pads_targets": (
-        "half or more of the targets that it counts are those of padding, one class that nothing"
-        " else has: loss and metrics become good by what is easily told and says nothing of the"
-        " others",
+        "half or more of the targets that it counts are those of padding, all of one class: loss"
+        " and metrics become good by what is easily told and says nothing of the others",
         "leave padding out of both: in Keras by mask_zero=True or a sample_weight that is 0 there,"
         " with weighted_metrics; in PyTorch by ignore_index",
     ),

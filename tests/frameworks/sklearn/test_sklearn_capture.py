@@ -257,6 +257,21 @@ class TestRules:
         )
         assert "chance_level" in found(watched(tmp_path / "run", lambda: model.fit(x, y)))
 
+    @pytest.mark.parametrize("kind", ["in order", "shuffled"])
+    def test_batches_in_the_order_of_their_classes(self, tmp_path, kind):
+        """As of files that are read class by class."""
+        x = table(1200)
+        y = np.where(x[:, 0] > 0, "yes", "no")
+        order = np.argsort(y) if kind == "in order" else np.arange(len(y))
+
+        def train():
+            model = SGDClassifier(loss="log_loss", random_state=0)
+            for rows in np.array_split(order, 40):
+                model.partial_fit(x[rows], y[rows], classes=["no", "yes"])
+
+        expected = {"repeated_data"} if kind == "in order" else set()
+        assert expected == found(watched(tmp_path / "run", train)) & {"repeated_data"}
+
     def test_a_rate_that_is_far_too_high(self, tmp_path):
         x = table()
         model = MLPClassifier(

@@ -374,16 +374,19 @@ def contrasts_views(first="noise", second="noise", kind="two", dropout=0.0, *, i
 
 
 class Variational(nn.Module):
-    """A variational autoencoder of vectors."""
+    """A variational autoencoder of vectors, whose code has two layers or one."""
 
-    def __init__(self):
+    def __init__(self, names=("fc_mu", "fc_logvar")):
         super().__init__()
         self.encoder, self.decoder = nn.Linear(16, 16), nn.Linear(4, 16)
-        self.fc_mu, self.fc_logvar = nn.Linear(16, 4), nn.Linear(16, 4)
+        for name in names:
+            self.add_module(name, nn.Linear(16, 8 // len(names)))
+        self.names = names
 
     def forward(self, x):
         hidden = torch.tanh(self.encoder(x))
-        mean, spread = self.fc_mu(hidden), self.fc_logvar(hidden)
+        code = torch.cat([getattr(self, name)(hidden) for name in self.names], 1)
+        mean, spread = code.chunk(2, 1)
         drawn = mean + (0.5 * spread).exp() * torch.randn_like(mean)
         return self.decoder(drawn), mean, spread
 
@@ -436,10 +439,10 @@ def projects():
         optimizer.step()
 
 
-def encodes(reduction, *, target=lambda x: x):
+def encodes(reduction, *names, target=lambda x: x):
     """Learn vectors by a code; the KL divergence is a sum over its dimensions."""
     torch.manual_seed(0)
-    basis, model = torch.randn(4, 16), Variational()
+    basis, model = torch.randn(4, 16), Variational(names or ("fc_mu", "fc_logvar"))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(230):
         x = torch.randn(64, 4) @ basis
@@ -595,12 +598,22 @@ def represents():
         optimizer.step()
 
 
+class Masked(nn.Sequential):
+    """Layers that are told what is padding."""
+
+    def forward(self, ids, mask):
+        return super().forward(ids).masked_fill(mask[..., None], 0.0)
+
+
 def classifies_tokens(
-    *, ignored=0, in_front=False, time_first=False, least=3, num_tags=4, first=1, **options
-):
+    *, ignored=0, in_front=False, time_first=False, least=3, num_tags=4, first=1, masks=False,
+    **options,
+):  # fmt: skip
     """Tag the words of short texts, which are padded with 0, as their tags are."""
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Embedding(20, 8), nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 5))
+    model = (Masked if masks else nn.Sequential)(
+        nn.Embedding(20, 8), nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 5)
+    )
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(30):
         ids = torch.randint(1, 20, (16, 12))
@@ -609,7 +622,8 @@ def classifies_tokens(
         tags = torch.where(ids > 0, ids % num_tags + first, ignored)
         if time_first:
             ids, tags = ids.t().contiguous(), tags.t()
-        loss = F.cross_entropy(model(ids).flatten(0, 1), tags.flatten(), **options)
+        given = (ids, ids == 0) if masks else (ids,)
+        loss = F.cross_entropy(model(*given).flatten(0, 1), tags.flatten(), **options)
         if options.get("reduction") == "none":
             loss = loss[ids.flatten() > 0].mean()
         optimizer.zero_grad()
@@ -993,6 +1007,10 @@ CASES = {
     "directions of all samples": Case(projects),
     "products of any length": Case(partial(contrasts, 0.07, normalized=False)),
     "a code that says nothing": Case(partial(encodes, "mean"), "posterior"),
+    "a code of any layers that says nothing": Case(
+        partial(encodes, "mean", "fc1", "fc2"), "posterior"
+    ),
+    "a code of one layer that says nothing": Case(partial(encodes, "mean", "code"), "posterior"),
     "a code that says something": Case(partial(encodes, "sum")),
     "a code of something else": Case(partial(encodes, "mean", target=torch.sign)),
     "a mask that hides tokens": Case(partial(pads, lambda one: one != 0), "padding_only"),
@@ -1018,6 +1036,12 @@ CASES = {
     "tags of padding that a mask leaves out": Case(partial(classifies_tokens, reduction="none")),
     "tags of a little padding": Case(partial(classifies_tokens, least=9)),
     "tags of padding that words have, too": Case(partial(classifies_tokens, num_tags=5, first=0)),
+    "tags of padding that words have, too, beside a mask": Case(
+        partial(classifies_tokens, num_tags=5, first=0, masks=True), "pads_targets"
+    ),
+    "ignored tags of padding beside a mask": Case(
+        partial(classifies_tokens, ignored=-100, masks=True)
+    ),
     "text that is cut across": Case(partial(reads, lambda text: text.view(-1, 16)), "across"),
     "text that is cut into columns": Case(partial(reads, lambda text: text.view(16, -1).t())),
     "text that is cut across, without an optimizer": Case(

@@ -164,16 +164,19 @@ class Supervision:
         counts_all = call.class_weights is None and call.reduction in ("mean", "sum")
         if counts_all and step.wants("setup"):
             for one in aligned[0] if aligned else ():
-                self._observe_padding(step, name.partition("/")[2], one)
+                self._observe_padding(step, name.partition("/")[2], one, self._flags(inputs[0]))
 
-    def _observe_padding(self, step: OpenStep, loss: str, one: Alignment) -> None:
+    def _observe_padding(
+        self, step: OpenStep, loss: str, one: Alignment, mask: torch.Tensor | None
+    ) -> None:
         """Observe whether most targets of a loss that counts them all are of padding."""
         samples, length = max(1, _MOST_PADDED // one.ids.shape[1]), one.target.shape[1]
-        some = [each[:samples, :length] for each in (one.ids, one.target, one.counted)]
+        masks = () if mask is None else (mask if one.axis else mask.T,)
+        some = [each[:samples, :length] for each in (one.ids, one.target, one.counted, *masks)]
 
         def note(packed: PackedBits) -> None:
-            tokens, target, counted = np.asarray(packed).reshape(3, -1, length)
-            if pads_targets(tokens, target, counted != 0):
+            tokens, target, counted, *masks = np.asarray(packed).reshape(len(some), -1, length)
+            if pads_targets(tokens, target, counted != 0, *masks):
                 self._observer.numbers(step, {f"setup/pads_targets/{loss}": 1.0}, "setup")
 
         with isolated_compute(one.ids.device.type):
@@ -224,6 +227,14 @@ class Supervision:
             fits = given.shape == inputs[0].shape and given.device == inputs[0].device
             if fits and "mask" in name.lower() and not given.is_floating_point():
                 return given
+        return None
+
+    def _flags(self, ids: torch.Tensor) -> torch.Tensor | None:
+        """Return what may tell the model which token ids are padding, either way round."""
+        for name, given in self._batch:
+            fits = given.shape == ids.shape and given.device == ids.device and given.dim() == 2
+            if fits and (given.dtype is torch.bool or "mask" in name.lower()):
+                return given.to(torch.int64)
         return None
 
     def _offset(
