@@ -42,7 +42,7 @@ COPIED = 30
 
 UPDATE_REMEDIES = {
     "wrong_direction": "the loss is minus the mean of the smaller of ratio * advantage and"
-    " clip(ratio) * advantage",
+    " clip(ratio) * advantage, with ratio = exp(new - old) of log-probabilities",
     "stale_log_probs": "keep the log-probabilities with which the actions were drawn, of the same"
     " actions, in the same order, and without dropout",
     "never_off": "keep the log-probabilities of when the actions were drawn; do not compute them"
@@ -207,8 +207,9 @@ class RlUpdate(Rule):
                 step,
                 tensor,
                 "wrong_direction",
-                "the loss falls where actions with a positive advantage become less likely, or"
-                " takes the larger of the clipped and the plain objective",
+                "the loss falls where actions with a positive advantage become less likely, takes"
+                " the larger of the clipped and the plain objective, or the ratio of old to new"
+                " probabilities",
                 severity="error",
             )
 

@@ -96,6 +96,22 @@ class TestSurrogate:
 
         assert parts_of(-larger.mean()).surrogates[0].is_minimized is False
 
+    @pytest.mark.parametrize(
+        ("ratio", "expected"),
+        [
+            (lambda new: (OLD - new).exp(), False),
+            (lambda new: torch.exp(-(new - OLD)), False),
+            (lambda new: torch.exp(-(OLD - new)), True),
+            (lambda new: (new - OLD)[:, None].exp().squeeze(1), True),
+        ],
+        ids=["turned", "minus", "turned twice", "as usual"],
+    )
+    def test_the_ratio_of_old_to_new_probabilities_is_the_wrong_way_round(self, ratio, expected):
+        found = ratio(by_index(network()(STATES)))
+        smaller = torch.min(found * ADVANTAGES, found.clamp(0.8, 1.2) * ADVANTAGES)
+
+        assert parts_of(-smaller.mean()).surrogates[0].is_minimized is expected
+
     def test_a_second_bound_around_it_is_none_of_it(self):
         """Dual clipping bounds the loss of negative advantages as well (Ye and others, 2020)."""
         ratio = (by_index(network()(STATES)) - OLD).exp()

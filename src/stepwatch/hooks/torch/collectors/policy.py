@@ -106,7 +106,7 @@ class Surrogate:
     smaller of ``ratio * advantage`` and ``clip(ratio) * advantage``.
 
     Args:
-        ratio: Of new to old probabilities, any shape.
+        ratio: Of new to old probabilities, or, where the loss has that, of old to new, any shape.
         least: It is clipped to at least this.
         most: And at most this.
         advantage: What the ratio is multiplied by; ``None`` if that is not known.
@@ -285,11 +285,24 @@ def _surrogate(node: Any, name: str, sign: int) -> tuple[Surrogate | None, torch
         return None, None
     is_minimized = None
     if sign:
-        is_minimized = (sign > 0) is (name == "maximum")
+        is_minimized = (sign > 0) is (name == "maximum") and not _is_inverted(exponential)
     if advantage is not None and name == "maximum":
         advantage = -advantage
     probabilities = _probabilities(_inputs(exponential)[0])
     return Surrogate(ratio.detach(), least, most, advantage, is_minimized), probabilities
+
+
+def _is_inverted(exponential: Any) -> bool:
+    """Return whether a ratio is of old to new probabilities: exp(old - new)."""
+    node, is_negative = _inputs(exponential)[0], False
+    while node is not None and operation(node) in (_SHAPES | {"neg", "sum"}):
+        is_negative ^= operation(node) == "neg"
+        node = _inputs(node)[0]
+    if node is None or operation(node) not in ("sub", "rsub"):
+        return False
+    inputs = _inputs(node)
+    is_turned = operation(node) == "rsub" or (inputs[0] is None and len(inputs) > 1)
+    return is_turned != is_negative
 
 
 _Branch = tuple[Any, "tuple[float, float] | None", "torch.Tensor | None"]
