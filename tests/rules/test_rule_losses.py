@@ -529,6 +529,19 @@ class TestOverfit:
         both = [(0.3, 0.4), (0.2, 0.3), (0.1, 0.2), (0.2, 0.4), (0.4, 0.7), (0.6, 1.0)]
         assert ["info"] == [one.severity for one in run("overfit", self.rounds(both))]
 
+    @pytest.mark.parametrize(
+        ("validation", "found"),
+        [((0.7, 0.9, 1.2, 1.1, 0.6, 0.3), ["info"]), ((0.7, 0.9, 1.0, 1.2, 1.3, 1.5), ["warning"])],
+        ids=["comes down", "stays up"],
+    )
+    def test_moving_statistics_of_keras_take_their_time(self, validation, found):
+        """They begin at 0 and 1, far from those of batches, which training normalizes by."""
+        steps = self.rounds([(0.5 / n, loss) for n, loss in enumerate(validation, 1)])
+        moving = {"losses": {"L": 0.5}, "weights": {"batch_normalization/moving_variance": 1.0}}
+        steps[0] = step_of(moving, 0, Mode.TRAIN)
+
+        assert found == [one.severity for one in run("overfit", steps)]
+
     @pytest.mark.parametrize(("rises", "found"), [(False, []), (True, ["warning"])])
     def test_where_only_training_is_weighted_only_a_rise_counts(self, rises, found):
         """Weights of classes make the training loss another one than that of validation."""

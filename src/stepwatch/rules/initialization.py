@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
@@ -355,7 +356,8 @@ def _is_copy(one: TensorView, other: TensorView) -> bool:
 def _alike(group: TensorGroup) -> list[str]:
     """Return the matrices that are to be trained and hold one number only.
 
-    Some are zero on purpose, as the last of a residual branch; if all are, nothing is learnt.
+    Some are zero on purpose, as the last of a residual branch; if all are, nothing is learnt. Ones
+    beside zeros of their shape scale and shift the elements of a sample, as of a normalization.
     """
     rows = group.record.statistics[group.rows]
     is_same, is_zero = rows[:, MIN] == rows[:, MAX], rows[:, MAX] == 0
@@ -364,12 +366,23 @@ def _alike(group: TensorGroup) -> list[str]:
         for index, info in enumerate(group.infos)
         if info.trainable is not False and sum(size > 1 for size in info.shape) >= 2
     ]
+    zeros = {_place(group.infos[index]) for index in matrices if is_same[index] and is_zero[index]}
+    matrices = [
+        index
+        for index in matrices
+        if not (is_same[index] and rows[index, MAX] == 1 and _place(group.infos[index]) in zeros)
+    ]
     all_zero = bool((is_same & is_zero)[matrices].all())
     return [
         group.infos[index].name
         for index in matrices
         if is_same[index] and (all_zero or not is_zero[index])
     ]
+
+
+def _place(info: TensorInfo) -> tuple[str, tuple[int, ...]]:
+    """Return which layer a parameter is of, by its name, and its shape."""
+    return re.split(r"[./][^./]*$", info.name)[0], info.shape
 
 
 def _squares(step: StepView, worker: str) -> set[float]:

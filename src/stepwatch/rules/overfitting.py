@@ -69,6 +69,9 @@ _PREPARED = (
 )
 #: A validation loss rises alone if it does by so many times what that of training rises.
 _ALONE = 4
+# What batch normalization of Keras evaluates with. It keeps 0.99 of it at each step: of where it
+# began 1% is left after so many.
+_MOVING, _SETTLED = "/moving_variance", 458
 
 
 class Overfit(RoundRule):
@@ -83,7 +86,8 @@ class Overfit(RoundRule):
     scatter, has not come down again by as much, and the training loss did not rise with it. A loss
     that only lies above that of training is information: many a model that generalizes has one.
     Where the training loss is weighted by classes or samples and that of validation is not, they
-    are not compared, and only a rise counts.
+    are not compared, and only a rise counts. Of a model of Keras with batch normalization nothing
+    is said before its moving statistics have left where they began, or the training has ended.
 
     At the end, a mean square that hardly falls below the variance of the targets in training, and
     in evaluation ends above what guessing their mean costs (``guessing``).
@@ -111,9 +115,15 @@ class Overfit(RoundRule):
         # What training lost before anything was learned; of boosting a first round is over by then.
         self._at_first: dict[str, float] = {}
         self._samples = FewSamples()
+        # Whether statistics of batch normalization may be far from those of batches.
+        self._is_settling = False
+        self._is_over = False
 
     def check(self, step: StepView) -> Findings:
         self._samples.add(step)
+        if step.trains and step.train_step < _SETTLED:
+            weights = step.tensors("weights")
+            self._is_settling |= any(one.name.endswith(_MOVING) for one in weights)
         self._weighted |= named_losses(step, _WEIGHTED)
         if step.mode in (Mode.TRAIN, Mode.EVAL):
             for loss in step.tensors("losses"):
@@ -128,6 +138,7 @@ class Overfit(RoundRule):
         yield from super().check(step)
 
     def finish(self) -> Findings:
+        self._is_over = True
         yield from super().finish()
         for name, guess in self._guesses.items():
             shares = guess.shares()
@@ -172,6 +183,8 @@ class Overfit(RoundRule):
             trained.add(train)
             is_alone = _ALONE * trained.rise() < known.rise()
             risen = not math.isfinite(validation) or (known.stays_up() and is_alone)
+            if self._is_settling and at.train_step < _SETTLED and not self._is_over:
+                continue
             severity = "warning" if risen else "info"
             if count <= self.patience:
                 self._said.pop(name, None)

@@ -280,6 +280,22 @@ def starts(weights=None, gain=1.0, activation=nn.Tanh, steps=12):
     classifies(make, steps)
 
 
+def scales(steps=12):
+    """Normalizations of two axes by hand, so that nothing says which parameters scale."""
+
+    class Norm(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(2, 4))
+            self.bias = nn.Parameter(torch.zeros(2, 4))
+
+        def forward(self, x):
+            x = F.layer_norm(x.view(-1, 2, 4), (2, 4), self.weight, self.bias)
+            return x.flatten(1)
+
+    classifies(lambda: nn.Sequential(Norm(), nn.Linear(8, 8), Norm(), nn.Linear(8, 4)), steps)
+
+
 def micro_batches(zeroed_each=False, same=False, steps=14):
     """Four micro-batches a step; gradients are zeroed once, or before each of them."""
     torch.manual_seed(0)
@@ -591,6 +607,8 @@ STRUCTURE = [
     Scenario("initial_state", partial(starts, gain=60.0), True),
     Scenario("initial_state", partial(starts, gain=60.0, activation=nn.Sigmoid), True),
     Scenario("initial_state", starts, False),
+    Scenario("initial_state", partial(starts, 1.0), True),
+    Scenario("initial_state", scales, False),
     Scenario("initial_state", partial(starts, activation=nn.Sigmoid), False),
     Scenario("initial_state", partial(starts, 0.0), True),
     Scenario("grad_accumulation_scale", partial(micro_batches, True), True),
