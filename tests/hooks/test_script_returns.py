@@ -96,3 +96,19 @@ def test_what_is_not_called_as_returns_must_be_what_rewards_add_up_to():
 
     rewards = drawn()
     assert {} == smoothed_only(rewards, normalized(added_up(rewards, backward=False)))
+
+
+@pytest.mark.parametrize("reverses", [False, True])
+def test_rewards_that_an_object_of_the_script_keeps_are_looked_at(reverses):
+    """As a policy that remembers what an episode earned."""
+
+    def finishes(model, returns):
+        return returns_of_script()
+
+    model = torch.nn.Linear(2, 2)
+    model.rewards = drawn()
+    found = finishes(model, normalized(added_up(model.rewards, appends=reverses)))
+
+    assert found.keys() == (
+        {"policy/reversed_returns/model.rewards/returns"} if reverses else set()
+    )

@@ -681,6 +681,19 @@ class TestRepeatedData:
 
         assert found == [one.condition for one in judged("repeated_data", steps)[0]]
 
+    @pytest.mark.parametrize(("width", "found"), [(2, ["same_batch"]), (16, [])])
+    def test_what_one_part_of_a_model_gives_another_is_no_data(self, width, found):
+        """As where a script calls the layers of a graph network one by one, on all of the graph."""
+        graph = {"batches": {"batch/0": np.ones((40, 2))}}
+        parts = {"batches": {"batch/0": np.ones((40, 2)), "batch_1/0": np.ones((60, width))}}
+        steps = [step_of(graph, at + (at >= 10), mode_step=at) for at in range(50)]
+        steps.insert(10, step_of(parts, 10, Mode.EVAL, mode_step=0))
+        for step in steps:
+            for tensor in step.tensors("batches"):
+                tensor.record.digests[tensor.name] = 7 + tensor.info.shape[0]
+
+        assert found == [one.condition for one in judged("repeated_data", steps)[0]]
+
     @pytest.mark.parametrize(("count", "found"), [(32, []), (50, ["same_batch"])])
     def test_a_few_steps_on_one_batch_adapt_a_model(self, count, found):
         """As those of a task in meta-learning; between full steps far apart it may stay as well."""

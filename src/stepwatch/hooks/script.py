@@ -15,7 +15,7 @@ import sysconfig
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -154,7 +154,11 @@ def returns_of_script() -> dict[str, float]:
     variables: dict[str, Any] = {}
     for name, value in script_variables():
         variables.setdefault(name, value)
-    for name in filter(_REWARDS.fullmatch, variables):
+    for name, value in [*variables.items()]:
+        variables |= {f"{name}.{kept}": one for kept, one in _kept_by(value)}
+    for name in variables:
+        if not _REWARDS.fullmatch(name.rpartition(".")[2]):
+            continue
         rewards = _numbers(variables[name])
         if rewards is None:
             continue
@@ -162,7 +166,8 @@ def returns_of_script() -> dict[str, float]:
             returns = _numbers(value, len(rewards)) if other != name else None
             if returns is None or returns.shape != rewards.shape:
                 continue
-            ways = (_discount, _moved_discount) if _RETURNS.fullmatch(other) else (_discount,)
+            is_named = _RETURNS.fullmatch(other.rpartition(".")[2])
+            ways = (_discount, _moved_discount) if is_named else (_discount,)
             if any(way(rewards[::-1], returns[::-1]) is not None for way in ways):
                 continue  # as it should be
             for kind, taken in (("forward", rewards), ("reversed", rewards[::-1])):
@@ -171,6 +176,15 @@ def returns_of_script() -> dict[str, float]:
                     if discount is not None:
                         return {f"policy/{kind}_returns/{name}/{other}": discount}
     return {}
+
+
+def _kept_by(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what an object of the script keeps of an episode, such as a model or a buffer."""
+    if isinstance(value, (type, ModuleType)) or type(value).__module__ == "builtins":
+        return
+    for name, one in [*getattr(value, "__dict__", {}).items()]:
+        if isinstance(name, str) and (_REWARDS.fullmatch(name) or _RETURNS.fullmatch(name)):
+            yield name, one
 
 
 def _discount(rewards: Floats, returns: Floats) -> float | None:

@@ -288,6 +288,7 @@ class RepeatedData(Rule):
         # Of each worker the last batch, at how many steps that follow each other, the last of them,
         # and the first at which it was this batch.
         self._batches: dict[str, tuple[tuple[int, ...], int, int, int]] = {}
+        self._widths: dict[str, set[int]] = {}
         self._counts: Series[tuple[str, str], Floats] = Series(self.looks)
         self._num_classes: dict[tuple[str, str], int] = {}
         self._totals: dict[tuple[str, str], Floats] = {}
@@ -398,11 +399,16 @@ class RepeatedData(Rule):
         """Remember how many samples one evaluation had, all its steps together.
 
         What is the batch that is trained on shows no others, as where parts of a graph are masked,
-        nor does a batch that is evaluated once more.
+        nor does a batch that is evaluated once more, nor what one part of a model gives another.
         """
-        batches = list(step.tensors("batches", worker=worker))
         trained, *_ = self._batches.get(worker, ((),))
-        if trained and all(batch.digest in trained for batch in batches):
+        widths = self._widths.get(worker)
+        batches = [
+            batch
+            for batch in step.tensors("batches", worker=worker)
+            if batch.digest not in trained and (widths is None or _width(batch) in widths)
+        ]
+        if not batches:
             return
         after, so_far, seen = self._evaluating.get(worker, (step.train_step, 0, set()))
         if after != step.train_step:
@@ -418,6 +424,7 @@ class RepeatedData(Rule):
         digests = tuple(batch.digest for batch in batches)
         known = tuple(digest for digest in digests if digest is not None)
         before, times, at, since = self._batches.get(worker, ((), 0, 0, 0))
+        self._widths[worker] = {_width(batch) for batch in batches}
         if any(batch.info.trainable for batch in batches):
             return  # points at which a solution of an equation is differentiated may stay
         # Where steps in between were not observed, an epoch may have passed.
@@ -703,6 +710,12 @@ def _are_classes(tensor: TensorView) -> bool:
         and shape[0] >= _BatchesOfOne.SAMPLES
         and shape[1:] in ((), (1,))
     )
+
+
+def _width(batch: TensorView) -> int:
+    """Return how many numbers the last axis of a batch has; 0 of whole numbers, such as tokens."""
+    is_real = batch.info.dtype.startswith(("float", "bfloat"))
+    return batch.info.shape[-1] if is_real and len(batch.info.shape) > 1 else 0
 
 
 def _labelled(step: StepView, counts: TensorView) -> int:

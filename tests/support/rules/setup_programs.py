@@ -953,7 +953,9 @@ CASES = {
     "no activation": Case(partial(unseparated, "none"), "linear"),
     "dropout in the place of activations": Case(partial(unseparated, "dropped"), "linear"),
     "one activation forgotten": Case(partial(unseparated, "one forgotten"), "linear"),
-    "no activation after a convolution": Case(partial(unseparated, "convolution"), "linear"),
+    "no activation between a convolution and the last layer": Case(
+        partial(unseparated, "convolution")
+    ),
     "no activation after a sequence": Case(partial(unseparated, "other blocks"), "linear"),
     **{
         f"activations: {kind}": Case(partial(unseparated, kind))

@@ -384,7 +384,8 @@ def _over_samples(model: Any, names: ModelNames) -> Iterator[str]:
 def _unseparated(model: Any, names: ModelNames) -> Iterator[tuple[str, float]]:
     """Yield pairs of layers of a graph with no activation between them, and whether that is odd.
 
-    It is where the other layers have one, or none has; see ``setup/linear`` of PyTorch.
+    It is where the other layers have one, or none has; not of a last convolution, whose maps a
+    layer on top reads. See ``setup/linear`` of PyTorch.
     """
     if not hasattr(getattr(model, "_functional", None) or model, "operations"):  # it is no graph
         return
@@ -403,8 +404,10 @@ def _unseparated(model: Any, names: ModelNames) -> Iterator[tuple[str, float]]:
         others = [one for one in weighted[:-1] if one not in first]
         pair = names.of_layer(before), names.of_layer(layer)
         if all(pair):
-            odd = len(first) == len(weighted) - 1 or others
-            yield f"setup/linear/{pair[0]}>{pair[1]}", 1.0 if odd else 0.5
+            are_all = len(first) == len(weighted) - 1
+            is_head = layer is weighted[-1] and not isinstance(layer, type(before))
+            if are_all or not is_head:
+                yield f"setup/linear/{pair[0]}>{pair[1]}", 1.0 if are_all or others else 0.5
 
 
 _PRODUCTS = (

@@ -352,8 +352,12 @@ class Setup:
             if not all(names) or _source(None if owner is None else owner()) is None:
                 continue
             others = [each for each in found[:-1] if owners.get(id(each.weight), 0) == owner]
-            is_odd = len(first) == len(found) - 1 or any(each not in first for each in others)
-            if self._ends_block(before, one, None if owner is None else owner()):
+            are_all = len(first) == len(found) - 1
+            is_odd = are_all or any(each not in first for each in others)
+            # The maps of a last convolution are what the layer on top of it reads.
+            is_head = one is found[-1] and before.weight.dim() > one.weight.dim()
+            is_meant = is_head and not are_all
+            if is_meant or self._ends_block(before, one, None if owner is None else owner()):
                 continue
             layers = [name.rpartition(".")[0] or name for name in names]
             yield f"setup/linear/{'>'.join(layers)}", 1.0 if is_odd else 0.5
