@@ -35,6 +35,7 @@ _OF_SETUP = {
     "same_noise": "layer",
     "same_state": "function",
     "schedule_ends": "schedule",
+    "trained_before": "model",
     "turned": "layer",
     "uncalled": "layer",
     "unfrozen": "layer",

@@ -190,6 +190,7 @@ TITLES: Mapping[str, str] = {
     "router_collapse:unbalanced": "experts are used unequally",
     "saturated_activation": "activations are saturated",
     "setup:all_frozen": "all layers are frozen",
+    "setup:trained_before": "validated on what it was trained on before",
     "setup:across": "text is read across the samples",
     "setup:class_weights": "class weights favour the frequent classes",
     "setup:constrained": "monotone constraints go against the data",

@@ -135,6 +135,11 @@ _LAYERS = {
         "leave trainable as it is for the layers that are to learn, as the last ones, and compile"
         " the model after it is set",
     ),
+    "trained_before": (
+        "half or more of what validates it is what it was trained on in an earlier call of fit: it"
+        " knows these samples, and does worse on others",
+        "build the model anew for each fold, or set its weights back to those of the beginning",
+    ),
     "same_noise": (
         "what is drawn for a batch, as noise or dropout, is the very same at each step, by a seed"
         " or a random key that never changes: the model learns with one pattern, and not with"
@@ -213,6 +218,7 @@ _LOOKED_AT_BEFORE = (
     "unpaired",
     "unfrozen",
     "all_frozen",
+    "trained_before",
 )
 
 #: What was taken in place of something else, by both names.
@@ -252,6 +258,7 @@ class Setup(Rule):
     well. ``pads_targets``: most targets that count are of padding. ``one_unit``: a softmax of Keras
     is taken over one unit. ``unfrozen``: a layer of a Keras model was unfrozen and the model not
     compiled again. ``all_frozen``: a Keras model is trained that has no layer that learns.
+    ``trained_before``: what validates a Keras model was trained on by it in an earlier ``fit``.
     ``torn_edges``, ``torn_pairs``:
     edges of a graph are a list of pairs that was reshaped and not transposed. ``no_offset``: edges
     of several graphs are put into a batch as if each were alone. ``across``: a recurrent layer
@@ -316,6 +323,7 @@ class Setup(Rule):
         "rescaled*": "data",
         "readapted*": "data",
         "torn_edges*": "data",
+        "trained_before*": "data",
         "torn_pairs*": "data",
         "no_offset*": "data",
         "across*": "data",

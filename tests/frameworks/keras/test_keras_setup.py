@@ -874,6 +874,38 @@ class TestNoise:
         assert found == [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
 
 
+@pytest.mark.parametrize(
+    ("way", "found"),
+    [("one model", True), ("a model for each", False), ("weights put back", False)],
+)
+def test_a_model_that_goes_on_from_fold_to_fold_is_named(way, found, tmp_path):
+    """What validates it in the second fold was trained on in the first."""
+    keras.utils.set_random_seed(0)
+    x, y = _data("binary")
+    folds = np.array_split(np.arange(len(x)), 3)
+
+    def build():
+        model = keras.Sequential([keras.layers.Dense(6, "tanh"), keras.layers.Dense(1, "sigmoid")])
+        model.build(x.shape)
+        model.compile("adam", BINARY)
+        return model
+
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        model = build()
+        first = model.get_weights()
+        for fold in folds:
+            if way == "a model for each":
+                model = build()
+            elif way == "weights put back":
+                model.set_weights(first)
+            rest = np.setdiff1d(np.arange(len(x)), fold)
+            held_out = x[fold], y[fold]
+            model.fit(x[rest], y[rest], validation_data=held_out, epochs=2, verbose=0)
+
+    named = [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
+    assert found == ("trained_before" in named)
+
+
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="torch refuses to differentiate it")
 @pytest.mark.parametrize("frozen", ["all layers", "all but the last"])
 def test_a_model_that_is_trained_with_all_layers_frozen_is_named(frozen, tmp_path):

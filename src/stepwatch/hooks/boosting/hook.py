@@ -22,6 +22,7 @@ from ...model.record import TensorInfo
 from ...model.steps import Mode
 from ..base import Hook
 from ..patching import ListenerPatches
+from ..shared_rows import shared_rows
 from .objectives import Curvature, ObjectiveListener
 from .rounds import (
     FIRST_ROWS,
@@ -36,7 +37,6 @@ from .rounds import (
     recoded,
     scattered,
 )
-from .shared_rows import shared_rows
 from .target_encoding import may_encode, rows_of_category
 
 _log = logging.getLogger("stepwatch")

@@ -27,6 +27,7 @@ from ..evidence import Evidence, Lookup, shifts
 from ..lookups import MOST_IDS, Lookups, as_whole
 from ..losses import CROSS_ENTROPY, MOST_CLASSES, OF_PROBABILITIES, Array, LossCall
 from ..observations import hides_all_but_padding, padded_share, pads_tokens
+from ..shared_rows import TrainedRows
 from .backend import StepFacts
 from .layers import ModelNames
 from .pairs import PulledPairs
@@ -66,6 +67,7 @@ class _Fit:
             layer: it may keep them on purpose. Within a step of JAX they cannot be read.
         schedule: What is known of a schedule that is over too early, by name.
         remade: In how many epochs in a row the model was compiled anew and trained on.
+        trained_before: Which share of what validates the model it was trained on in earlier calls.
     """
 
     callbacks: object = None
@@ -74,6 +76,7 @@ class _Fit:
     kept: frozenset[int] = frozenset()
     schedule: Mapping[str, float] = field(default_factory=dict)
     remade: int = 0
+    trained_before: float = 0.0
 
     def monitors(self) -> Iterator[tuple[str, float]]:
         """Yield the callbacks that monitor something: the name, and -1 where less is better."""
@@ -88,6 +91,51 @@ class _Fit:
             sign = _SIGNS.get(mode) or _SIGNS.get(compares)
             if sign:
                 yield f"{type(callback).__name__}/{callback.monitor}", sign
+
+
+#: More of what validates a model is what it was trained on in an earlier call of ``fit``.
+_MOST_TRAINED_BEFORE = 0.5
+
+
+class _Trained:
+    """Remembers what one model was trained on, as long as its weights go on."""
+
+    def __init__(self) -> None:
+        self._rows = TrainedRows()
+        self._weights: Array = np.empty(0)
+
+    def share(self, model: Any, rows: Array | None) -> float:
+        """Return which share of what is to validate it was trained on in earlier calls."""
+        if not np.array_equal(self._weights, _fewest_weights(model)):  # it begins anew
+            self._rows = TrainedRows()
+        return 0.0 if rows is None else self._rows.share(rows)
+
+    def add(self, model: Any, rows: Array | None) -> None:
+        """It was trained on these."""
+        if rows is not None:
+            self._rows.add(rows)
+        self._weights = _fewest_weights(model)
+
+
+def _fewest_weights(model: Any) -> Array:
+    """Return the fewest weights of a model that are trained; nothing before it is built."""
+    some = min(model.trainable_variables, key=lambda one: math.prod(one.shape), default=None)
+    return np.empty(0) if some is None else np.array(keras.ops.convert_to_numpy(some))
+
+
+def _parts(given: Mapping[str, Any]) -> tuple[Array | None, Array | None]:
+    """Return the rows that ``fit`` trains on and validates with, as far as these are arrays.
+
+    Args:
+        given: Its arguments.
+    """
+    x, validation = given.get("x"), given.get("validation_data")
+    if not isinstance(x, np.ndarray) or x.ndim < 2:
+        return None, None
+    if isinstance(validation, (tuple, list)):
+        return x, validation[0] if isinstance(validation[0], np.ndarray) else None
+    split = int(len(x) * (1 - float(given.get("validation_split") or 0.0)))
+    return x[:split], x[split:] if split < len(x) else None
 
 
 _MONITORS = (
@@ -115,6 +163,7 @@ class Setup:
         # How many weights of a model could be trained as ``fit`` was called last.
         self._num_trainable: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._has_thawed = False
+        self._rows: WeakKeyDictionary[Any, _Trained] = WeakKeyDictionary()
 
     def compiling(self, model: Any, *_: Any, **__: Any) -> None:
         """A model is about to be compiled."""
@@ -144,7 +193,7 @@ class Setup:
         """Return what is called in the place of ``Model.fit``."""
 
         def fit(model: Any, *args: Any, **named: Any) -> Any:
-            before = self._fit
+            before, trains = self._fit, None
             with suppress(Exception):  # of arguments that are wrong ``fit`` itself says so
                 given = inspect.signature(original).bind_partial(model, *args, **named).arguments
                 weights = _class_weights(given), _is_weighted(given)
@@ -154,10 +203,15 @@ class Setup:
                 now = len(model.trainable_variables)
                 self._has_thawed |= self._num_trainable.get(model, now) != now
                 self._num_trainable[model] = now
+                trains, validates = _parts(given)
+                share = self._rows.setdefault(model, _Trained()).share(model, validates)
+                self._fit = replace(self._fit, trained_before=share)
             try:
                 return original(model, *args, **named)
             finally:
                 self._fit = before
+                with suppress(Exception):
+                    self._rows[model].add(model, trains)
 
         return fit
 
@@ -206,6 +260,8 @@ class Setup:
         numbers.update(self._fit.schedule)
         if self._fit.remade >= LEAST_REMADE:
             numbers[f"setup/remade/{model.name}"] = float(self._fit.remade)
+        if self._fit.trained_before >= _MOST_TRAINED_BEFORE:
+            numbers[f"setup/trained_before/{model.name}"] = self._fit.trained_before
         if self._fit.is_weighted:
             numbers.update((f"setup/weighted/{name}", 1.0) for name in {"loss": 0, **calls})
         call = calls.get("loss") if len(calls) == 1 else None

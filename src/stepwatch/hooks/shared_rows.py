@@ -1,7 +1,8 @@
 """Rows of a table that are trained on and evaluated, too.
 
 As where rows of a rare class are drawn with replacement before the table is split: copies of one
-row come to both sides, and what is reported was learned by heart.
+row come to both sides, and what is reported was learned by heart. Or where one model goes on from
+fold to fold of a cross-validation: what validates it in one was trained on in those before.
 """
 
 from __future__ import annotations
@@ -54,6 +55,41 @@ def shared_rows(
     if not _LEAST_ROWS <= count < len(asked) or _least_repeated(known, labels) > _NATURAL:
         return 0.0
     return count / len(asked)
+
+
+class TrainedRows:
+    """Remembers the rows that one model was trained on, from training to training.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> first, second = rng.normal(size=(2, 100, 3))
+        >>> known = TrainedRows()
+        >>> known.add(first)
+        >>> known.share(np.concatenate([first[:30], second[:10]])), known.share(second)
+        (0.75, 0.0)
+    """
+
+    #: Of more rows the first are remembered, and of more columns some are compared.
+    MOST_ROWS, MOST_COLUMNS = 1 << 16, 64
+
+    def __init__(self) -> None:
+        self._known = np.empty(0, np.uint64)
+
+    def add(self, rows: Array) -> None:
+        """Remember rows, shape ``[rows, ...]``."""
+        self._known = np.unique(np.concatenate([self._known, self._of(rows)]))[: self.MOST_ROWS]
+
+    def share(self, rows: Array) -> float:
+        """Return which share of rows is known; 0.0 of too few, and where rows repeat."""
+        asked = self._of(rows)
+        if len(asked) < _LEAST_ROWS or len(np.unique(asked)) < (1 - _NATURAL) * len(asked):
+            return 0.0
+        return float(np.isin(asked, self._known).mean())
+
+    def _of(self, rows: Array) -> npt.NDArray[np.uint64]:
+        table = rows[: self.MOST_ROWS].reshape(min(len(rows), self.MOST_ROWS), -1)
+        step = -(-table.shape[1] // self.MOST_COLUMNS)
+        return _digests({str(at): table[:, at] for at in range(0, table.shape[1], max(step, 1))})
 
 
 def _digests(columns: Mapping[str, Array]) -> npt.NDArray[np.uint64]:
