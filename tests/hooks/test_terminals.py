@@ -7,7 +7,13 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
-from stepwatch.hooks.terminals import has_ends, unread_ends, unread_fields
+from stepwatch.hooks.terminals import (
+    are_of_episodes,
+    forgotten_ends,
+    has_ends,
+    unread_ends,
+    unread_fields,
+)
 
 SCRIPT = """
 def update(q, params, batch):
@@ -165,3 +171,77 @@ def test_the_field_is_found_among_those_of_the_batch(tmp_path):
     assert ("dones", 7) == one.value({"data": buffers(7, 4, None)})
     assert ("", None) == one.value({"data": buffers(7, 4, 0.9)})
     assert ("", None) == one.value({})
+
+
+COLLECTS = """
+for step in range(steps):
+    dones[step] = next_done
+    obs, rewards[step], terminated, truncated, _ = envs.step(action)
+    next_done = terminated | truncated
+for t in reversed(range(steps)):
+    delta = rewards[t] + args.gamma * values[t + 1] - values[t]
+    advantages[t] = last = delta + args.gamma * args.lam * last
+"""
+COLLECTS_FIELDS = """
+class Transition(NamedTuple):
+    done: Array
+    reward: Array
+    value: Array
+
+def collect(env, state, action):
+    state, reward, done = vmap(env.step)(state, action)
+    state = where(done, reset(), state)
+    return Transition(done, reward, value(state))
+
+def advantages(carry, transition):
+    gae, next_value = carry
+    delta = transition.reward + config["GAMMA"] * next_value - transition.value
+    return delta + config["GAMMA"] * config["LAMBDA"] * gae
+"""
+
+
+class TestForgottenEnds:
+    def forgotten(self, folder, text):
+        file = folder / "script.py"
+        file.write_text(text)
+        return forgotten_ends(str(file))
+
+    @pytest.mark.parametrize(
+        ("text", "found"), [(COLLECTS, ("dones",)), (COLLECTS_FIELDS, ("done",))]
+    )
+    def test_ends_that_are_collected_and_never_read_are_found(self, text, found, tmp_path):
+        assert found == self.forgotten(tmp_path, text)
+
+    @pytest.mark.parametrize(
+        ("text", "before", "after"),
+        [
+            (COLLECTS, "values[t + 1] -", "(1 - dones[t]) * values[t + 1] -"),
+            (COLLECTS, "values[t + 1] -", "nonterminal[t] * values[t + 1] -"),
+            (COLLECTS, "values[t + 1] -", "values[t + 1] * (not next_done) -"),
+            (COLLECTS, "args.gamma * values", "values"),
+            (COLLECTS, "dones[step] = next_done", "states[step] = obs"),
+            (COLLECTS_FIELDS, "* next_value", "* next_value * (1 - transition.done)"),
+            (COLLECTS_FIELDS, "transition.reward +", "env.done * 0 + transition.reward +"),
+            (COLLECTS_FIELDS, "gae, next_value = carry", "done, _, next_value = transition"),
+        ],
+        ids=["read", "other name", "where it is made", "undiscounted", "not kept", "field read",
+             "another's", "unpacked"],
+    )  # fmt: skip
+    def test_ends_that_may_be_known_are_let_be(self, text, before, after, tmp_path):
+        assert before in text
+        assert () == self.forgotten(tmp_path, text.replace(before, after, 1))
+
+    @pytest.mark.parametrize(
+        ("ends", "expected"),
+        [
+            ([3, 9, 11, 30, 37], True),
+            ([10, 20, 30, 40, 50], False),
+            ([3, 9], False),
+        ],
+        ids=["various", "cut off", "few"],
+    )
+    def test_episodes_that_are_cut_off_have_one_length(self, ends, expected):
+        flags = np.isin(np.arange(64), ends)
+
+        assert expected == are_of_episodes(flags.tolist())
+        assert expected == are_of_episodes(np.stack([flags, np.zeros(64)], 1))

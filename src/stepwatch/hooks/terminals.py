@@ -36,9 +36,16 @@ _NEXT = re.compile(
 _DISCOUNT = re.compile(r"gamma|discount", re.IGNORECASE)
 # Another way to say where an episode goes on.
 _MASK = re.compile(r"mask|final|alive|contin|not_?done|absorb|bootstrap", re.IGNORECASE)
+_NOT_END = re.compile(r"non_?term", re.IGNORECASE)
+_ANY_END = re.compile(r"done|termin", re.IGNORECASE)
 # Of what an environment returns: an episode was cut off, which is no end of it.
 _CUT_OFF = re.compile(r"trunc\w*|cut\w*|time\w*|limit\w*|stop\w*|reset|expired", re.IGNORECASE)
 _STORES = frozenset({"append", "push", "add", "store", "remember", "put", "insert"})
+# What else is done to a list that is no use of what it holds.
+_EMPTIES = frozenset({"clear", "extend", "append", "zero_", "fill_"})
+#: So many episodes must end within what is collected at once, and not all after as many steps, as
+#: where they are cut off.
+LEAST_EPISODES = 4
 #: Larger files are not read.
 _LARGEST = 1 << 17
 #: What stands outside of functions is called.
@@ -120,6 +127,111 @@ def unread_ends(code: CodeType, *, is_alone: bool = True) -> tuple[Unread, ...]:
     if not is_alone:
         return tuple(found.values())
     return (found[line],) if line in found else ()
+
+
+@lru_cache(maxsize=64)
+def forgotten_ends(file: str) -> tuple[str, ...]:
+    """Return what a script calls the ends of the steps that it collects, where it never reads them.
+
+    It forms returns or advantages all the same: a reward and the discounted value of what comes
+    next, in a loop or function that knows no ends, so that these go on from one episode to the
+    next. Ends are kept in a list, in an array, or in a field of a class.
+
+    Args:
+        file: Its path.
+    """
+    tree = script_tree(file, _LARGEST) if is_script(file) else None
+    if tree is None:
+        return ()
+    nodes = [*ast.walk(tree)]
+    words = set(_identifiers(tree))
+    if any(_MASK.search(one) or _NOT_END.search(one) for one in words):
+        return ()
+    if any(_unpacks_ends(one) for one in nodes) or not _is_formed_without_ends(tree):
+        return ()
+    bases = {id(base) for one in nodes for base in _store_bases(one)}
+    used = {
+        (type(one), _identifier(one))
+        for one in nodes
+        if isinstance(one, (ast.Name, ast.Attribute))
+        and isinstance(one.ctx, ast.Load)
+        and id(one) not in bases
+    }
+    kept = {(type(base), _identifier(base)) for one in nodes for base in _store_bases(one)} | {
+        (ast.Attribute, name) for one in nodes for name in _fields_of(one)
+    }
+    found = {name for kind, name in kept if _END.fullmatch(name) and (kind, name) not in used}
+    return tuple(sorted(found))
+
+
+def are_of_episodes(flags: Any) -> bool:
+    """Return whether several episodes end within what was collected, after various steps.
+
+    Args:
+        flags: Zeros and ones, one for each step, or a row of those of several environments.
+    """
+    try:
+        array = np.asarray(flags, np.float64)
+    except (TypeError, ValueError):
+        return False
+    if array.ndim not in (1, 2) or not array.size or not ((array == 0) | (array == 1)).all():
+        return False
+    columns = array.reshape(len(array), -1).T
+    lengths = [length for one in columns for length in np.diff(np.flatnonzero(one)).tolist()]
+    return len(lengths) >= LEAST_EPISODES and len(set(lengths)) > 1
+
+
+def _identifier(node: ast.AST) -> str:
+    return node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
+
+
+def _store_bases(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the list or array that something is put into, or that is emptied."""
+    if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        yield node.value
+    elif _is_call_of(node, _EMPTIES):
+        yield node.func.value  # type: ignore[attr-defined]  # of a call
+
+
+def _fields_of(node: ast.AST) -> Iterator[str]:
+    """Yield the fields of a class, as of a ``NamedTuple``, which also holds rewards."""
+    names: list[str] = []
+    if isinstance(node, ast.ClassDef):
+        fields = [one.target for one in node.body if isinstance(one, ast.AnnAssign)]
+        names = [one.id for one in fields if isinstance(one, ast.Name)]
+    if any(map(_REWARD.fullmatch, names)):
+        yield from names
+
+
+def _unpacks_ends(node: ast.AST) -> bool:
+    """Return whether ends are taken out of anything but a step of an environment."""
+    if isinstance(node, (ast.For, ast.comprehension)):
+        target, value = node.target, None
+    elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target, value = node.targets[0], node.value
+    else:
+        return False
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        return False
+    is_of_ends = any(_END.fullmatch(one.id) for one in _names(target))
+    return is_of_ends and not (value is not None and "step" in {*_identifiers(value)})
+
+
+def _is_formed_without_ends(tree: ast.Module) -> bool:
+    """Return whether a target is formed, and in no loop or function that names ends."""
+    scopes = [tree, *(one for one in ast.walk(tree) if isinstance(one, (ast.For, ast.FunctionDef)))]
+    forming = [
+        one
+        for one in scopes
+        if _forms_target(ast.walk(one), lambda node: bool(_REWARD.fullmatch(_identifier(node))))
+    ]
+    innermost = [
+        one
+        for one in forming
+        if not any(other is not one and other in forming for other in ast.walk(one))
+    ]
+    words = {word for one in innermost for word in _identifiers(one)}
+    return bool(innermost) and not any(_END.fullmatch(one) or _ANY_END.search(one) for one in words)
 
 
 def _line_of(code: CodeType) -> int:
@@ -279,9 +391,16 @@ def _is_discounted(node: ast.AST) -> bool:
     return any(
         isinstance(one, ast.BinOp)
         and isinstance(one.op, ast.Mult)
-        and any(_DISCOUNT.search(name) for name in _identifiers(one))
+        and any(_DISCOUNT.search(name) for name in (*_identifiers(one), *_keys(one)))
         for one in ast.walk(node)
     )
+
+
+def _keys(node: ast.AST) -> Iterator[str]:
+    """Yield the text that something is looked up by, as ``config["GAMMA"]``."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Constant):
+            yield str(one.slice.value)
 
 
 def _stores_ends(tree: ast.Module) -> bool:
@@ -313,8 +432,12 @@ def _is_step(node: ast.AST) -> bool:
 
 
 def _is_store(node: ast.AST) -> bool:
+    return _is_call_of(node, _STORES)
+
+
+def _is_call_of(node: ast.AST, methods: frozenset[str]) -> bool:
     is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    return is_method and node.func.attr in _STORES  # type: ignore[attr-defined]  # of a call
+    return is_method and node.func.attr in methods  # type: ignore[attr-defined]  # of a call
 
 
 def _mixes(node: ast.AST) -> bool:

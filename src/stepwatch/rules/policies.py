@@ -250,7 +250,7 @@ class RlUpdate(Rule):
                 "past_the_end",
                 f"{function} never reads {flags}, which says where episodes have ended: its"
                 " targets, a reward and a discounted value of the next state, go on with the value"
-                " of a next state that there is not",
+                " of a next state that there is not, or that begins another episode",
             )
 
     def _sign(self, step: StepView, tensor: TensorView) -> Findings:

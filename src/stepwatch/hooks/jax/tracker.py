@@ -36,7 +36,7 @@ from ..epoch_loops import LEAST_REMADE
 from ..evidence import Evidence
 from ..losses import LossCall, mean_loss
 from ..observations import DEPENDENCE
-from ..terminals import has_ends, unread_ends
+from ..terminals import forgotten_ends, has_ends, unread_ends
 from .constant_draws import draws_same_for_batch
 from .given_batches import GivenBatches
 from .graphs import compared_in_graph
@@ -441,12 +441,17 @@ class Tracker:
         code = getattr(inspect.unwrap(function), "__code__", None)
         if code is None:
             return
+        # Within compiled functions nobody sees whether an episode ends.
+        found = [f"value/unread_ends/the script/{one}" for one in forgotten_ends(code.co_filename)]
         given = dict(zip(code.co_varnames[: code.co_argcount], args, strict=False)) | kwargs
-        for one in unread_ends(code, is_alone=False):
-            if has_ends(one.value(given)):
-                self.budget.observe_next_in_full("unread_ends")
-                name = f"value/unread_ends/{one.function}/{one.name}"
-                self._steps.add_number(name, "policy", 1.0)
+        found += [
+            f"value/unread_ends/{one.function}/{one.name}"
+            for one in unread_ends(code, is_alone=False)
+            if has_ends(one.value(given))
+        ]
+        for name in found:
+            self.budget.observe_next_in_full("unread_ends")
+            self._steps.add_number(name, "policy", 1.0)
 
     @timed
     @guarded

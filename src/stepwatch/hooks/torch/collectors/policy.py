@@ -21,7 +21,13 @@ import torch
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
 from ...script import returns_of_script, script_frames, variables_of
-from ...terminals import has_ends, unread_ends, unread_fields
+from ...terminals import (
+    are_of_episodes,
+    forgotten_ends,
+    has_ends,
+    unread_ends,
+    unread_fields,
+)
 from ..autograd import operation
 from ..internals import in_transform, isolated_compute
 from ..models import Names, unwrap
@@ -564,6 +570,9 @@ class Policies:
                 # what is not learnt by rewards has weights from 0 up
                 self._learns_by_reward |= _sign(factor) != 1
         is_policy = bool(parts.surrogates) or self._learns_by_reward
+        if is_policy:
+            for name in _forgotten_ends():
+                self._observer.numbers(step, {f"value/unread_ends/{name}": 1.0}, _COLLECTION)
         if is_policy and parts.probabilities is not None and "policy/entropy" not in step:
             self._add(step, "policy/entropy", entropies(parts.probabilities))
         by_action = [one for one in parts.regressions if one.takes_an_action]
@@ -672,6 +681,19 @@ def _unread_ends() -> Iterator[str]:
                 flags = None if known is None or not known.is_cpu else to_numpy(known)
             if has_ends(flags):
                 yield f"{function}/{name}"
+
+
+def _forgotten_ends() -> Iterator[str]:
+    """Yield the script, and what it calls ends of several episodes that it never reads."""
+    frames = list(script_frames())
+    names = {name for frame in frames for name in forgotten_ends(frame.f_code.co_filename)}
+    for name in sorted(names):
+        for variables in map(variables_of, frames):
+            kept = (getattr(one, "__dict__", {}).get(name) for one in variables.values())
+            found = [variables.get(name), *(kept if name not in variables else ())]
+            if any(one is not None and are_of_episodes(one) for one in found):
+                yield f"the script/{name}"
+                break
 
 
 def _bootstraps_through(regression: Regression, outputs: list[torch.Tensor]) -> bool:
