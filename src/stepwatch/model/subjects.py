@@ -26,6 +26,7 @@ _OF_SETUP = {
     "momentum": "layer",
     "monitor": "callback",
     "other_ids": "layer",
+    "other_noise": "loss",
     "other_range": "layer",
     "over_samples": "layer",
     "padding_only": "layer",

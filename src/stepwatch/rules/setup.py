@@ -140,6 +140,12 @@ _LAYERS = {
         " knows these samples, and does worse on others",
         "build the model anew for each fold, or set its weights back to those of the beginning",
     ),
+    "other_noise": (
+        "the noise that it is to predict is not in what the model is given: it was drawn apart from"
+        " the noise that was added to the samples, and nothing can be learnt but its mean",
+        "draw the noise once, for both: noisy = add_noise(x, noise, t), and the loss between"
+        " model(noisy, t) and this noise",
+    ),
     "same_noise": (
         "what is drawn for a batch, as noise or dropout, is the very same at each step, by a seed"
         " or a random key that never changes: the model learns with one pattern, and not with"
@@ -288,7 +294,8 @@ class Setup(Rule):
     likelihood of survival compares with those who are gone already. ``other_range``: ids of an
     embedding are drawn from the range of another one. ``other_ids``: an embedding is looked up by
     the ids of another one. ``turned``: a loss of triplets or pairs pulls together what is unlike,
-    and pushes apart what is alike. ``not_cumulative``: a diffusion model is given noise by what one
+    and pushes apart what is alike. ``other_noise``: a diffusion model is not given the noise that
+    it is to predict. ``not_cumulative``: one is given noise by what one
     step keeps, and not by the product of all until then. ``constrained``: monotone constraints go
     against the data. ``posterior``: the code of a variational autoencoder says nothing of a sample.
     ``temperature``: logits are cosines times so small a number that cross-entropy stays near that
@@ -335,6 +342,7 @@ class Setup(Rule):
         "unpaired*": "loss_input",
         "posterior*": "loss_input",
         "not_cumulative*": "data",
+        "other_noise*": "data",
         "metric*": "metric",
         "*": "mode",
     }

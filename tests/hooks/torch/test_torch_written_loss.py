@@ -46,6 +46,31 @@ def test_a_difference_has_its_target(make, reduction):
 
 
 @pytest.mark.parametrize(
+    ("make", "name", "reduction"),
+    [
+        (lambda o: F.mse_loss(o, X[:, :3], reduction="none").mean(), "mse_loss", "mean"),
+        (
+            lambda o: F.huber_loss(o, X[:, :3], reduction="none").mean(1).mean(),
+            "huber_loss",
+            "mean",
+        ),
+        (lambda o: F.mse_loss(o, X[:, :3], reduction="none").sum(1).mean(), "mse_loss", "none"),
+        (lambda o: F.cross_entropy(o, LABELS, reduction="none").mean(), "nll_loss", "mean"),
+        (lambda o: (HALF * F.mse_loss(o, X[:, :3], reduction="none")).mean(), None, None),
+        (lambda o: F.cross_entropy(o, LABELS - 1, reduction="none", ignore_index=-1).mean(),
+         None, None),
+    ],
+    ids=["squares", "in two steps", "sums", "classes", "weights", "some left out"],
+)  # fmt: skip
+def test_a_loss_of_each_element_is_known_by_its_mean(make, name, reduction):
+    call, output = found(make, width=3)
+
+    assert (name, reduction) == (call and call.function, call and call.reduction)
+    if name == "mse_loss":
+        assert torch.equal(output, call.prediction)
+
+
+@pytest.mark.parametrize(
     "make",
     [
         lambda o: -F.log_softmax(o, 1).gather(1, LABELS[:, None]).squeeze(1).mean(),

@@ -68,6 +68,7 @@ def diffuses(kept_of, *, aim="noise", shape=(2,), by_hand=False, knows_products=
         wide = kept.view(-1, *(1,) * len(shape))
         aims = {
             "noise": noise,
+            "other noise": torch.randn(BATCH, *shape, generator=generator),
             "samples": samples,
             "velocity": wide.sqrt() * noise - (1 - wide).sqrt() * samples,
         }
@@ -76,6 +77,31 @@ def diffuses(kept_of, *, aim="noise", shape=(2,), by_hand=False, knows_products=
             loss = F.mse_loss(predicted, aims[aim])
         optimizer.zero_grad()
         loss.backward()
+        optimizer.step()
+
+
+class Diffusion(nn.Module):
+    """Adds noise and computes the loss in its own forward, as one model does for another."""
+
+    def __init__(self, draws_again):
+        super().__init__()
+        self.model, self.schedule, self.draws_again = Model((1, 4, 4)), Schedule(), draws_again
+
+    def forward(self, x):
+        at = torch.randint(STEPS, (len(x),))
+        noise = torch.randn_like(x)
+        added = torch.randn_like(x) if self.draws_again else noise
+        predicted = self.model(_noised(x, self.schedule.alphas_cumprod[at], added), at)
+        return F.mse_loss(predicted, noise, reduction="none").flatten(1).mean(1).mean()
+
+
+def diffuses_inside(*, draws_again):
+    torch.manual_seed(0)
+    diffusion = Diffusion(draws_again)
+    optimizer = torch.optim.Adam(diffusion.parameters(), lr=1e-3)
+    for _ in range(21):
+        optimizer.zero_grad()
+        diffusion(1 + 0.5 * torch.randn(BATCH, 1, 4, 4)).backward()
         optimizer.step()
 
 
@@ -88,6 +114,13 @@ def _of_all(schedule, at):
 
 
 CASES = {
+    "noise that the model is not given": Case(
+        partial(diffuses, _of_all, aim="other noise", shape=(1, 4, 4)), "other_noise"
+    ),
+    "noise that is drawn again inside of a model": Case(
+        partial(diffuses_inside, draws_again=True), "other_noise"
+    ),
+    "noise that is drawn once inside of a model": Case(partial(diffuses_inside, draws_again=False)),
     "noise of one step": Case(partial(diffuses, _of_one), "not_cumulative"),
     "the same by hand": Case(partial(diffuses, _of_one, by_hand=True), "not_cumulative"),
     "the same of pictures": Case(partial(diffuses, _of_one, shape=(1, 4, 4)), "not_cumulative"),

@@ -316,6 +316,7 @@ class Tracker(HookGuard):
             (setup.listens, setup.returned),
             (looked_up.listens, looked_up.returned),
             (pairs.listens, pairs.returned),
+            (noise.listens, noise.returned),
         )
         self._observe_output: list[Subscriber] = []
         self._module_begins = self.events.subscribers("module_begins")

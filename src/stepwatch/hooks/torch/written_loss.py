@@ -2,7 +2,8 @@
 
 Of ``((model(x) - y) ** 2).mean()`` torch calls no loss function. Its graph has what the difference
 was, so that with the output of the model the target is known, too. Known are squares and magnitudes
-of differences from an output, log-probabilities of labels, and the cross-entropy of two classes.
+of differences from an output, log-probabilities of labels, and the cross-entropy of two classes;
+and what a loss function returned for each element, ``reduction="none"``.
 Only what reduces and scales may stand between them and the loss: a sum of several terms is no such
 loss. Nothing waits for an accelerator.
 """
@@ -25,6 +26,13 @@ MOST_ELEMENTS = 1 << 20
 _RESHAPED = ("view", "reshape_alias", "unsafe_view", "squeeze", "unsqueeze", "to_copy", "alias")
 # So near to a whole number a target is one: it is computed from the difference.
 _ROUNDED = 1e-5
+
+# What torch's loss functions leave in a graph, where they return a loss for each element.
+_FUNCTIONS = (
+    *("mse_loss", "smooth_l1_loss", "huber_loss", "nll_loss"),
+    *("binary_cross_entropy", "binary_cross_entropy_with_logits"),
+)
+_NOT_REDUCED = 0
 
 _Compared = tuple[str, torch.Tensor, torch.Tensor]
 
@@ -63,18 +71,19 @@ def written_loss(loss: torch.Tensor, outputs: Sequence[Output]) -> LossCall | No
         Its ``reduction`` is ``mean`` where the loss is that of all elements, else ``none``.
     """
     node, reductions = loss.grad_fn, []
-    while node is not None and _is_reduction(node):
-        if operation(node) != "neg":
-            reductions.append(type(node).__name__)
+    while node is not None and (_is_reduction(node) or is_reshape(node)):
+        if operation(node) not in ("neg", *_RESHAPED):
+            reductions.append(operation(node))
         (node,) = _producers(node)
     if node is None:
         return None
     with isolated_compute(loss.device.type):
-        found = _of_difference(node, outputs) or _of_labels(node) or _of_two_classes(node)
+        found = _of_function(node) or _of_difference(node, outputs)
+        found = found or _of_labels(node) or _of_two_classes(node)
     if found is None:
         return None
     name, prediction, target = found
-    reduction = "mean" if reductions == ["MeanBackward0"] else "none"
+    reduction = "mean" if {*reductions} == {"mean"} else "none"
     keywords = {"reduction": reduction}
     return LossCall(name, (prediction, target), keywords, is_written_out=True)
 
@@ -90,6 +99,22 @@ def _is_reduction(node: Any) -> bool:
         factor = saved_as_is(node, "other")
         return len(_producers(node)) == 1 and factor is not None and factor.numel() == 1
     return name in ("mean", "sum", "neg")
+
+
+def _of_function(node: Any) -> _Compared | None:
+    """Return what torch's loss function was given that returned a loss for each element."""
+    name = operation(node)
+    if name not in _FUNCTIONS or getattr(node, "_saved_reduction", _NOT_REDUCED) != _NOT_REDUCED:
+        return None
+    given, target = saved_as_is(node, "self"), saved_as_is(node, "target")
+    weights = [getattr(node, f"_saved_{one}", None) for one in ("weight", "pos_weight")]
+    if given is None or target is None or any(one is not None for one in weights):
+        return None
+    # Targets that are left out make a mean one of others; what lies elsewhere is not waited for.
+    ignored = getattr(node, "_saved_ignore_index", None)
+    if ignored is not None and (not target.is_cpu or bool((target == ignored).any())):
+        return None
+    return name, given, target
 
 
 def _of_difference(node: Any, outputs: Sequence[Output]) -> _Compared | None:

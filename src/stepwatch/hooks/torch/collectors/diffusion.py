@@ -1,13 +1,15 @@
-"""Whether a diffusion model is given noise by the cumulative product of its schedule.
+"""Whether a diffusion model is given the noise that it is to predict, as much as it should be.
 
 What it is given at step ``t`` is ``sqrt(a[t]) * x0 + sqrt(1 - a[t]) * noise``. There ``a`` is the
 cumulative product of what each step keeps; with that of one step there is hardly any noise at any
 ``t``, and a sampler begins with what the model has never seen. All of it are variables of the
-script, so that the equation holds for one of them or for the other, to the last digits.
+script, so that the equation holds for one of them or for the other, to the last digits. And noise
+that does not correlate with what the model is given is not in it: it was drawn apart.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -29,6 +31,9 @@ _MOST_CALLS, _MOST_LOOKS, _LEAST_HELD = 64, 16, 3
 _MOST_SAMPLES, _MOST_ELEMENTS, _LEAST_STEPS, _MOST_STEPS = 32, 1 << 20, 20, 10_000
 #: Numbers are equal within this part of their size.
 _EQUAL = 1e-4
+#: Of so many numbers mean and standard deviation tell noise; those of other noise do not correlate
+#: by more than so many standard errors.
+_LEAST_NUMBERS, _AS_NORMAL, _BY_CHANCE = 64, 0.2, 3.0
 _REGRESSIONS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 
 
@@ -40,27 +45,48 @@ class NoiseLevels:
         self._num_calls = self._num_looks = 0
         # What a model was given in this step, with the numbers that may be steps of a schedule.
         self._given: tuple[torch.Tensor, torch.Tensor] | None = None
+        self._is_listening = False
         # How often the equation held, by the names of both schedules.
         self._held: dict[str, int] = {}
+        # At how many looks the target of each loss was noise, and how often the model had it.
+        self._drawn: dict[str, tuple[int, int]] = {}
 
     def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:  # noqa: ARG002
         """A model begins to run."""
-        self._given = None
+        self._given, self._is_listening = None, False
         is_over = self._num_calls >= _MOST_CALLS or self._num_looks >= _MOST_LOOKS
         if step.mode is not Mode.TRAIN or is_over:
             return
         self._num_calls += 1
-        given = [readable(one) for _, one in tensors_in((inputs, call_keywords()))]
+        self._is_listening = not self._look((inputs, call_keywords()))
+
+    def listens(self, step: OpenStep) -> bool:
+        """Return whether the part of a model is looked for that is given noise and its step."""
+        return step.mode is Mode.TRAIN and self._is_listening
+
+    def returned(
+        self, step: OpenStep, module: torch.nn.Module, name: str, given: object, output: object
+    ) -> None:  # fmt: skip
+        """A part of a model returned."""
+        del step, module, name, output
+        if self._is_listening:
+            self._is_listening = not self._look(given)
+
+    def _look(self, inputs: object) -> bool:
+        """Remember samples and as many steps, if these are what something is given."""
+        given = [readable(one) for _, one in tensors_in(inputs)]
         known = [one for one in given if one is not None and one.is_cpu]
         noisy = [one for one in known if one.dim() > 1 and one.is_floating_point()]
         if len(noisy) == 1 and noisy[0][:_MOST_SAMPLES].numel() <= _MOST_ELEMENTS:
             steps = [one for one in known if not one.is_floating_point() and one.numel() > 1]
             if len(steps) == 1 and steps[0].numel() == len(noisy[0]):
                 self._given = noisy[0].detach(), steps[0].reshape(-1).long()
+        return self._given is not None
 
     def observe(self, step: OpenStep, loss: str, value: torch.Tensor, call: LossCall) -> None:  # noqa: ARG002
-        """A loss was computed."""
+        """A loss of this name was computed."""
         given, self._given = self._given, None
+        self._is_listening = False
         noise = readable(call.target)
         if given is None or noise is None or call.function not in _REGRESSIONS:
             return
@@ -72,14 +98,34 @@ class NoiseLevels:
         with isolated_compute("cpu"), suppress(Exception):
             for name in _wrong_schedules(noisy, steps, noise):
                 self._held[name] = self._held.get(name, 0) + 1
+            if _is_noise(noise):
+                looks, had = self._drawn.get(loss, (0, 0))
+                self._drawn[loss] = looks + 1, had + _correlates(noise, noisy)
 
     def complete(self, step: OpenStep) -> None:
         """A TRAIN step ends."""
         self._given = None
         held = [name for name, times in self._held.items() if times >= _LEAST_HELD]
-        if held and step.wants(_COLLECTION):
-            numbers = {f"setup/not_cumulative/{name}": 1.0 for name in held}
-            self._observer.numbers(step, numbers, _COLLECTION)
+        found = {f"setup/not_cumulative/{name}": 1.0 for name in held}
+        for loss, (looks, had) in self._drawn.items():
+            if looks >= _LEAST_HELD and not had and not held:
+                found[f"setup/other_noise/{loss.removeprefix('loss/')}"] = 1.0
+        if found and step.wants(_COLLECTION):
+            self._observer.numbers(step, found, _COLLECTION)
+
+
+def _is_noise(target: torch.Tensor) -> bool:
+    """Return whether a target may be drawn from a standard normal distribution."""
+    deviation, mean = torch.std_mean(target.double())
+    is_normal = abs(float(mean)) < _AS_NORMAL and abs(float(deviation) - 1) < _AS_NORMAL
+    return target.numel() >= _LEAST_NUMBERS and is_normal
+
+
+def _correlates(noise: torch.Tensor, noisy: torch.Tensor) -> bool:
+    """Return whether noise is part of what a model is given, by more than chance."""
+    both = torch.stack([noise.double().flatten(), noisy.double().flatten()])
+    correlation = abs(float(torch.corrcoef(both)[0, 1]))
+    return correlation > _BY_CHANCE / math.sqrt(noise.numel())
 
 
 def _wrong_schedules(
