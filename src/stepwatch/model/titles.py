@@ -215,6 +215,8 @@ TITLES: Mapping[str, str] = {
     "setup:part_of_data": "trainer takes a few batches for all data",
     "setup:readapted": "vocabulary is another one in evaluation",
     "setup:recoded": "categories have other numbers in evaluation",
+    "setup:unfitted": "a normalization has seen no data",
+    "setup:split_edges": "evaluated edges stay among those trained on",
     "setup:rescaled": "a scaler is fitted again to what is evaluated",
     "setup:remade": "optimizer is made anew in each epoch",
     "setup:repeated": "one layer stands at several places",

@@ -20,7 +20,7 @@ from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .circumstances import Circumstances
 from .classes import added
 from .data import ALL_DATA, FewSamples
-from .history import FirstValues, Series
+from .history import FELL, WAIT, FirstValues, Series
 from .shared import CROSS_ENTROPIES, has_sums, named_losses, of_same_loss, prefixed
 
 # Negative log-likelihoods; what guessing costs is known of those whose classes are counted.
@@ -297,10 +297,11 @@ class ChanceLevel(Rule):
 
     Judged are steps with one such loss: two may play against each other. It gives no weights to
     classes or samples, and must have come to rest, within ``rest`` from the first half of the
-    steps to the second: a model may well begin with the frequencies. A cross-entropy that still
-    falls or is below guessing by more than its batches scatter is none of guesses; and of two
-    classes, of which little may be there to learn, many labels or passes through the data must
-    have shown no edge over chance. Where a sample has several
+    steps to the second: a model may well begin with the frequencies. Where nothing tells the
+    cause, it must last for ``WAIT`` more steps, or to the end. A cross-entropy that still falls or
+    is below guessing by more than its batches scatter is none of guesses; and of two classes, of
+    which little may be there to learn, many labels or passes through the data must have shown no
+    edge over chance. Where a sample has several
     labels, as in a language, it must also be near the loss of guessing. Of two classes, and
     targets of 0 and 1, only ``worse`` is judged if each step has half of either: that is how a
     discriminator is given what it ought to end up guessing (Goodfellow et al.: Generative
@@ -341,6 +342,8 @@ class ChanceLevel(Rule):
         self._spreads: Series[tuple[str, str], tuple[int, float]] = Series(LOOKS)
         self._held_out: dict[str, _HeldOut] = {}
         self._samples = FewSamples()
+        # Findings that are waited for, and at how many steps they began to be.
+        self._waiting: dict[str, tuple[Finding, int]] = {}
         self._can_evaluate = False
         self._passes = 0.0  # through the data, as far as it is known
 
@@ -390,6 +393,11 @@ class ChanceLevel(Rule):
                 held_out.moments.append(label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]])
 
     def finish(self) -> Findings:
+        for name, (found, count) in self._waiting.items():
+            of = self._windows[name]
+            late = list(of.losses)[-(len(of.losses) + 3) // 4 :]
+            if of.count - count < WAIT and float(np.mean(late)) > FELL * (found.value or 0.0):
+                yield found
         for held_out in self._held_out.values():
             held_out.end()
             name = held_out.name
@@ -579,7 +587,7 @@ class ChanceLevel(Rule):
                 agreement = "; guesses agree with the labels no more often than by chance"
             limit = (1 - self.margin) * chance
             reason = None if worse else self._circumstances.reason(list(window.losses)[-25:])
-            yield self.finding(
+            found = self.finding(
                 step,
                 loss.name,
                 f"{loss.name}: its mean over {self.num_steps} TRAIN steps up to step"
@@ -602,6 +610,18 @@ class ChanceLevel(Rule):
                     **({"why": reason.cause} if reason else {}),
                 },
             )
+            if reason is None or reason.cause != "data":
+                yield found
+            else:
+                yield from self._waited(found, window)
+        else:
+            self._waiting.pop(loss.name, None)
+
+    def _waited(self, found: Finding, window: _Window) -> Findings:
+        """Yield a finding that nothing explains once it has lasted."""
+        _, count = self._waiting.setdefault(found.tensor, (found, window.count))
+        if window.count - count >= WAIT:
+            yield found
 
     def _is_alone(self, window: _Window) -> bool:
         """Return whether other losses are too rare to play against this one."""

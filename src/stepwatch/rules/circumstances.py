@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -253,6 +254,35 @@ class ClippedGradients:
             f"clip to about {number(usual)}, the usual norm, so that only far larger gradients are"
             " clipped",
         )
+
+
+# The weights by which a recurrent layer of PyTorch reads its own state.
+_OF_STATE = re.compile(r"weight_hh_l\d+(_reverse)?$")
+
+
+def first_step_only(gradients: TensorGroup) -> Reason | None:
+    """Return that recurrent layers are read where they have seen one step, if that is so.
+
+    Args:
+        gradients: Those that vanish: of no other weights than those by which layers read their
+            state, and exactly 0. The cause of what is read backward is ``"last_step"``: people take
+            ``out[:, -1]`` of both directions, and the other one makes up for it.
+    """
+    found = [_OF_STATE.search(one.name) for one in gradients]
+    if not all(found) or any(one.statistics.sum_abs for one in gradients):
+        return None
+    if all(one and one[1] for one in found):
+        return Reason(
+            "last_step",
+            "what is read of the reverse direction has seen only the last step, as out[:, -1] has",
+            "take the state h_n of both directions, or out[:, 0] of the reverse one",
+        )
+    return Reason(
+        "first_step",
+        "what is read has seen only the first step, as out[:, 0] has: the others do not reach the"
+        " loss",
+        "take the last step, out[:, -1] with batch_first=True and out[-1] without, or h_n",
+    )
 
 
 # Before a recurrent layer that returns its state after padding, of the share of that.

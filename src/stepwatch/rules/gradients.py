@@ -25,7 +25,7 @@ from ..numerics.measures import (
     zero_percent,
 )
 from ..numerics.statistics import COUNT, MAX, MIN, NAN, NEGINF, POSINF, SUM_ABS, SUM_SQ
-from .circumstances import PaddedSequences, Reason, WeightHistory
+from .circumstances import PaddedSequences, Reason, WeightHistory, first_step_only
 from .history import Norms, Series
 from .shared import (
     COMPOSED,
@@ -475,11 +475,13 @@ class VanishingGradient(Rule):
             self._padded.reason()
             or self._weights.reason(group.record.worker)
             or _softmax_of_scores(step, group.where(below))
+            or first_step_only(group.where(below))
         )
         return self.finding(
             step,
             tensor,
             f"{message}; {reason.sentence}" if reason else message,
+            severity="info" if reason and reason.cause == "last_step" else "warning",
             value=float(sizes[worst]),
             threshold=limit,
             condition="below",

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.step_view import StepNumber
+from ..model.finding import Finding
 from ..model.record import Layout, StepRecord
 from ..model.steps import Mode
 from ..numerics.measures import MAD_TO_STD, Floats, theil_sen
@@ -33,6 +34,11 @@ TURNS = 2.0
 #: What was learned is lost where a loss is so many times its best, and began at so many times that;
 #: and is at least such a part of what it began at: far below, it scatters as numbers are rounded.
 LOST, LEAST_LOST = 2.0, 1e-3
+#: Where a loss keeps nine tenths of what it fell by, little is lost.
+KEPT = 0.1
+#: A loss that does not fall, and nothing tells why, is waited for over so many more steps, or to
+#: the end: some fall after a long time. It has if it is at most such a part of what it was.
+WAIT, FELL = 400, 0.9
 #: Of so many losses two fifths can be compared, where there will be no more.
 LEAST_SHORT = 60
 
@@ -61,6 +67,8 @@ class LossHistory:
         self.best: tuple[StepNumber, float] | None = None
         self._num_added = 0
         self.bad = self.is_lost = False
+        #: That it does not fall, while that is waited for.
+        self.waiting: Finding | None = None
         self.risen: tuple[StepNumber, float, float] | None = None  # a rise that may turn
         self.judged = self.is_short = False
         self._doubted: float | None = None
@@ -107,7 +115,7 @@ class LossHistory:
         """
         if self.best is None or not 0 < LOST * self.best[1] <= min(now, self.first):
             return None
-        if now < LEAST_LOST * self.first:
+        if now < KEPT * self.first:
             return None
         return self.best if at.train_step - self.best[0].train_step >= self._num_steps else None
 

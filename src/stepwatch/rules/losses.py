@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..model.steps import Mode
 from ..numerics.measures import loss_fall_percent, loss_verdict, number, robust_log_z, robust_z
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .circumstances import Circumstances, Reason, Stages
-from .history import LOST, FirstValues, LossHistory, LossJump, RecentLosses
+from .history import FELL, LOST, WAIT, FirstValues, LossHistory, LossJump, RecentLosses
 from .shared import BINARY, begun_anew, has_sums, is_loss, is_scalar, losses_of, of_same_loss
 
 #: A model that was given other weights so often is trained for one task after the other.
@@ -163,7 +163,8 @@ class LossNotDecreasing(Rule):
         " the other, as in meta-learning, one of a random forest, one that was ever negative, one"
         " that is a tenth of another or less, or a plateau below a tenth of the learning rate's"
         " peak; and compare no losses of before the script gave the model other weights, of no"
-        " file, and none at all once it did so three times.",
+        " file, and none at all once it did so three times. A plateau that nothing explains must"
+        " last for 400 more steps, or to the end.",
     )
 
     def begin(self) -> None:
@@ -222,6 +223,8 @@ class LossNotDecreasing(Rule):
     def finish(self) -> Findings:
         """Judge a training that ended before its losses span ``num_steps`` by what there is."""
         for (name, mode), series in self._series.items():
+            if series.waiting is not None:
+                yield series.waiting
             yield from self._evaluate_risen(name, mode, series)
         if self._judged:
             return
@@ -303,9 +306,29 @@ class LossNotDecreasing(Rule):
             yield self._lost_finding(name, step, lost, now)
         elif started:
             reason = self._circumstances.reason(series.recent) if math.isfinite(now) else None
-            yield self._finding(
-                name, step, verdict, (then_step, then, now), reason, series.smooth, mode
-            )
+            pair = then_step, then, now
+            found = self._finding(name, step, verdict, pair, reason, series.smooth, mode)
+            is_waited_for = self.plain_only and not series.is_short
+            if is_waited_for and verdict == "plateau" and reason and reason.cause == "data":
+                series.waiting = found
+            else:
+                yield found
+        yield from self._waited(series, step, now, is_plateau=series.bad)
+
+    def _waited(
+        self, series: LossHistory, step: StepView | StepNumber, now: float, *, is_plateau: bool
+    ) -> Findings:
+        """Yield a plateau that nothing explains once it has lasted, if it does."""
+        found = series.waiting
+        if found is None:
+            return
+        if not is_plateau or now <= FELL * cast("float", found.evidence["now"]):
+            series.waiting = None
+        elif isinstance(step, StepView):
+            began = found.step if found.mode_step is None else found.mode_step
+            if step.mode_step - began >= WAIT:
+                series.waiting = None
+                yield found
 
     def _lost_finding(
         self, name: str, step: StepView | StepNumber, best: tuple[StepNumber, float], now: float

@@ -43,6 +43,20 @@ MOST_PART, PART_EPOCHS = {"overfit_batches": 0.5, "limit_train_batches": 0.1}, 3
 _RECODED, _RECODED_BEFORE, _RECODED_NOW = (
     f"evaluation/recoded{what}/" for what in ("", "_before", "_now")
 )
+#: Of helpers that prepare data: what is wrong with one, and what to do.
+_HELPERS = {
+    "unfitted": (
+        "{0} normalizes what is evaluated by statistics of no data, and does not update them: the"
+        " model is given other numbers than in training",
+        "load the statistics of the training: VecNormalize.load(path, venv), or give the"
+        " environment that is evaluated those of the other, eval_env.obs_rms = env.obs_rms",
+    ),
+    "split_edges": (
+        "{0} holds out single directions of the edges of a graph that has none: the other direction"
+        " of what is evaluated stays among the edges that are trained on",
+        "tell it that the graph has no directions: RandomLinkSplit(is_undirected=True, ...)",
+    ),
+}
 _RESCALED, _RESCALED_RATIO = "evaluation/rescaled/", "evaluation/rescaled_ratio/"
 _SECOND = f"{_PREFIX}second_derivative/"
 _REMADE = f"{_PREFIX}remade/"
@@ -301,6 +315,8 @@ class Setup(Rule):
     ``temperature``: logits are cosines times so small a number that cross-entropy stays near that
     of a guess. ``recoded``: categories have other numbers in training than in the data that are
     evaluated, as the script numbered them once more.
+    ``unfitted``: a normalization of what is evaluated has seen no data. ``split_edges``: one
+    direction of an edge is evaluated, and the other is trained on.
     ``rescaled``: a scaler is fitted to the data that are trained on, and again to those that are
     evaluated. ``readapted``: a model of Keras is evaluated on the ids of a vocabulary that was
     adapted anew. ``part_of_data``: a trainer takes the same few batches in each epoch, as its
@@ -331,6 +347,8 @@ class Setup(Rule):
         "readapted*": "data",
         "torn_edges*": "data",
         "trained_before*": "data",
+        "unfitted*": "data",
+        "split_edges*": "data",
         "torn_pairs*": "data",
         "no_offset*": "data",
         "across*": "data",
@@ -365,6 +383,7 @@ class Setup(Rule):
         yield from self._recoded(step)
         yield from self._rescaled(step)
         yield from self._part_of_data(step)
+        yield from self._helpers(step)
         if not step.trains:
             return
         self._last_step = step.mode_step
@@ -655,6 +674,19 @@ class Setup(Rule):
                     value=tensor.scalar,
                     remedy="fit it once, to the training data, and give all other data to"
                     " transform(): scaler.fit_transform(train), then scaler.transform(test)",
+                )
+
+    def _helpers(self, step: StepView) -> Findings:
+        """Judge helpers of other packages that prepare data otherwise than these are."""
+        for condition, (what, remedy) in _HELPERS.items():
+            for group in prefixed(step, "evaluations", f"evaluation/{condition}/"):
+                self._evaluated = True
+                yield self.finding(
+                    step,
+                    group[0],
+                    what.format(group.names[0].rpartition("/")[2]),
+                    condition=condition,
+                    remedy=remedy,
                 )
 
     def _part_of_data(self, step: StepView) -> Findings:

@@ -24,6 +24,8 @@ FOREIGN = "optimizer/"
 SIGNATURE = [MIN, MAX, SUM, SUM_ABS, SUM_SQ]
 #: Of fewer numbers the largest may lie farther from where they end than this part of it.
 LEAST_DRAWN, NEAR = 200, 0.05
+#: And the ends of so many normal numbers, from where these are expected.
+NEAR_END = 0.25
 #: The standard deviation of new matrices of transformers, their ``initializer_range``.
 OF_TRANSFORMERS = 0.02
 #: A gradient this much smaller than the largest is what rounding leaves of 0, as that of a shift
@@ -220,11 +222,47 @@ def is_as_drawn(statistics: Floats, info: TensorInfo) -> bool:
     return is_uniform and any(abs(largest / limit - 1) < NEAR for limit in limits)
 
 
-def are_as_drawn(group: TensorGroup, names: Sequence[str]) -> bool:
-    """Return whether the matrices among some parameters are as they are drawn for new layers."""
+def is_normal(statistics: Floats, info: TensorInfo) -> bool:
+    """Return whether a matrix may be drawn from a normal distribution around 0.
+
+    Its mean is 0 within three standard errors, and its least and largest numbers are where those of
+    so many are expected (Cramér: Mathematical methods of statistics, 1946, 28.6): what was trained
+    has other ends.
+    """
+    least, most, total, squares = statistics[[MIN, MAX, SUM, SUM_SQ]].tolist()
+    size = math.prod(info.shape)
+    deviation = math.sqrt(squares / size)
+    if not deviation or abs(total) > 3 * deviation * math.sqrt(size):
+        return False
+    far = math.sqrt(2 * math.log(size))
+    expected = far - (math.log(math.log(size)) + math.log(4 * math.pi)) / (2 * far)
+    return all(abs(end / (expected * deviation) - 1) < NEAR_END for end in (-least, most))
+
+
+def are_copies(group: TensorGroup, names: Sequence[str]) -> bool:
+    """Return whether no optimizer holds some parameters, and it holds one of the shape of each.
+
+    As of a network that targets are computed of, until it is given the weights of the other.
+    """
+    chosen = set(names)
+    held = Counter(info.shape for info in group.infos if info.optimizer_groups)
+    asked = [info for info in group.infos if info.name in chosen]
+    is_unheld = all(info.optimizer_groups == 0 for info in asked)
+    return is_unheld and Counter(info.shape for info in asked) <= held
+
+
+def are_as_drawn(group: TensorGroup, names: Sequence[str], *, or_normal: bool = False) -> bool:
+    """Return whether the matrices among some parameters are as they are drawn for new layers.
+
+    Args:
+        group: The parameters.
+        names: Some of theirs.
+        or_normal: Normal numbers of whatever size are drawn, too.
+    """
     chosen = set(names)
     drawn = [
-        is_as_drawn(group.record.statistics[row], info)
+        is_as_drawn(statistics := group.record.statistics[row], info)
+        or (or_normal and is_normal(statistics, info))
         for row, info in zip(group.rows.tolist(), group.infos, strict=True)
         if info.name in chosen and is_large_matrix(info)
     ]

@@ -46,6 +46,12 @@ def is_first_output(layout: Layout, tensor: TensorInfo) -> bool:
     return True
 
 
+def _is_computed(layout: Layout, tensor: TensorInfo) -> bool:
+    """Return whether a tensor is what a layer computes: no index, such as an action or a class."""
+    is_whole = tensor.dtype.startswith(("int", "uint", "bool"))
+    return is_first_output(layout, tensor) and not (is_whole and tensor.name.startswith("output/"))
+
+
 class AllZero(TensorRule):
     """Tensors of which everything, or too much, is zero.
 
@@ -71,16 +77,16 @@ class AllZero(TensorRule):
         " anything was trained; `false` in compat.",
     )
     skip_further: bool = parameter(
-        True, "Of a tuple that a module returns look at the first element; `false` in compat."
+        True,
+        "Of what modules return look at the first element of a tuple, and at no whole numbers, such"
+        " as actions; `false` in compat.",
     )
 
     def begin(self) -> None:
         super().begin()
         self._weights = WeightHistory()
         if self.skip_further:
-            self._tensors = Selection(
-                self.collection_names, self.tensor_regex, keep=is_first_output
-            )
+            self._tensors = Selection(self.collection_names, self.tensor_regex, keep=_is_computed)
 
     def concerns(self, step: StepView) -> bool:
         return any(True for _ in self._tensors.groups(step))

@@ -26,6 +26,7 @@ from .untrained import (
     Adapters,
     Training,
     are_as_drawn,
+    are_copies,
     frozen_as_drawn,
     is_as_drawn,
     is_large_matrix,
@@ -293,7 +294,10 @@ class UntrainedParameter(Rule):
                 # And what was trained as another model is a teacher of this one.
                 shapes = {info.name: info.shape for info in group.infos}
                 is_teacher = cause == "no_gradient" and self._has_trained(worker, shapes, members)
-                is_meant = (is_head or is_teacher) and not are_as_drawn(group, members)
+                is_meant = (is_head or is_teacher) and not are_as_drawn(
+                    group, members, or_normal=is_head
+                )
+                is_meant |= cause == "no_gradient" and are_copies(group, members)
                 severity = "info" if is_meant else "warning"
                 held = _what_is_held(group) if cause == "nothing_trained" else ""
                 total = _total(names, members)

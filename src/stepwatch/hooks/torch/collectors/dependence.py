@@ -45,6 +45,8 @@ from ..process import is_cuda_used, is_one_of_several
 from ..tensors import plain, tensors_in, to_numpy, unsupported
 
 _OF_CLASSES = ("cross_entropy", "nll_loss")
+# So many targets are the next tokens of a text.
+_NEXT = 0.95
 # Less than this share of the squared derivatives is what rounding left.
 _NEGLIGIBLE = 1e-10
 
@@ -270,6 +272,8 @@ class Dependence:
         self._together: int | None = None
         self._in_time: list[tuple[int, int]] = []
         self._others: list[torch.Tensor] = []
+        # Of several texts, as of an encoder and a decoder, what each became in its first layer.
+        self._texts: list[tuple[torch.Tensor, torch.Tensor | None]] = []
         self._batch = 0  # how many samples the model was given, until a loss of them is known
         self._autograd_observers: AutogradObservers | None = None
 
@@ -283,7 +287,11 @@ class Dependence:
         # Of several inputs one may be what relates samples to each other, as in a graph.
         if given and given[0].dim() >= 2 and (len(given) == 1 or _are_tokens(given)):
             self._step, self._given, self._others = step, given[0], given[1:]
-            self._autograd_observers = AutogradObservers() if step.wants("derivatives") else None
+        elif len(texts := [one for one in given if _is_text(one)]) > 1:
+            self._step, self._given = step, texts[0]
+            self._texts = [(one, None) for one in texts]
+        if self._step is step and step.wants("derivatives"):
+            self._autograd_observers = AutogradObservers()
 
     def listens(self, step: OpenStep) -> bool:
         """Return whether what modules return is to be observed."""
@@ -305,15 +313,37 @@ class Dependence:
         if type(output) is not torch.Tensor or not output.requires_grad:
             return
         self._last = output
+        if self._texts and isinstance(module, torch.nn.Embedding):
+            self._embed([*_tensors(given)], output)
         if isinstance(module, BatchNorm) and module.training:
             self._together = min(self._together or len(output), len(output))
         elif self._source is None and output.dim() >= 2 and len(output) == len(self._given):
             self._source = output
 
+    def _embed(self, given: list[torch.Tensor], output: torch.Tensor) -> None:
+        for at, (text, known) in enumerate(self._texts):
+            if known is None and len(given) == 1 and _is_same(given[0], text):
+                self._texts[at] = text, output
+
+    def _choose_text(self, target: object) -> None:
+        """Look, of several texts, at the one whose next tokens are the targets; else at none."""
+        chosen = [
+            (text, source)
+            for text, source in self._texts
+            if source is not None
+            and isinstance(target, torch.Tensor)
+            and _is_comparable(target, text)
+            and bool(shifts(text, target)[1] >= _NEXT)
+        ]
+        self._given, self._source = chosen[-1] if chosen else (None, None)
+
     def observe(self, step: OpenStep, loss: str, value: torch.Tensor, call: LossCall) -> None:  # noqa: ARG002
         """A loss of this name was computed."""
         if step is not self._step:
             return
+        if self._texts:
+            with isolated_compute("cpu"):
+                self._choose_text(call.target)
         given, source, together = self._given, self._source, self._together
         others = self._others
         autograd_observers, in_time = self._autograd_observers, self._in_time
@@ -385,7 +415,7 @@ class Dependence:
     def forget(self, *_: object) -> None:
         """Look no more at the forward that ran last."""
         self._step = self._given = self._source = self._last = self._together = None
-        self._in_time, self._others = [], []
+        self._in_time, self._others, self._texts = [], [], []
         if self._autograd_observers is not None:
             self._autograd_observers.leave()
             self._autograd_observers = None
@@ -443,6 +473,16 @@ def _is_plain(function: object) -> bool:
                 known.add(after)
                 left.append(after)
     return True
+
+
+def _is_text(given: torch.Tensor) -> bool:
+    """Return whether an input may be tokens, shape ``[batch, length]``, on the host."""
+    is_whole = not given.is_floating_point() and given.dtype is not torch.bool
+    return is_whole and given.dim() == 2 and min(given.shape) > 2 and on_host(given)
+
+
+def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one is other or (one.shape == other.shape and one.data_ptr() == other.data_ptr())
 
 
 def _are_tokens(given: list[torch.Tensor]) -> bool:

@@ -1,0 +1,98 @@
+"""Helpers of other packages that prepare data, where they are set against what they are given.
+
+The normalization of stable-baselines3 evaluates with the statistics of what it was trained on, if
+these are loaded: one that is made anew has seen nothing. The split of links of PyTorch Geometric
+takes each direction of an edge for an edge of its own, unless it is told of a graph without
+directions: then one direction is evaluated, and the other is trained on.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from ..model.record import TensorInfo
+from .patching import PatchSet
+
+_NORMALIZATION = "stable_baselines3.common.vec_env.vec_normalize"
+_SPLIT = "torch_geometric.transforms.random_link_split"
+#: A running average of nothing begins with a count below 1.
+_LEAST_SEEN = 1
+
+
+class DataHelpers:
+    """Watches them, once their packages are imported."""
+
+    def __init__(self) -> None:
+        self._replaced = PatchSet()
+        self._found: set[str] = set()
+        self._told: set[str] = set()
+
+    def begin(self) -> None:
+        """Watch the packages that were imported, and those that will be."""
+        self._replaced.when_imported(_NORMALIZATION, self._watch_normalization)
+        self._replaced.when_imported(_SPLIT, self._watch_split)
+
+    def end(self) -> None:
+        """Watch nothing any more."""
+        self._replaced.remove()
+
+    def found(self) -> Iterator[tuple[TensorInfo, Any]]:
+        """Yield what was found since it was asked last, as tensors of a step."""
+        for name in sorted(self._found - self._told):
+            self._told.add(name)
+            yield TensorInfo(f"evaluation/{name}", "evaluations", "float64", ()), np.asarray(1.0)
+
+    def _watch_normalization(self) -> None:
+        self._look_before(
+            sys.modules[_NORMALIZATION].VecNormalize, "normalize_obs", is_unfitted, "unfitted"
+        )
+
+    def _watch_split(self) -> None:
+        self._look_before(
+            sys.modules[_SPLIT].RandomLinkSplit, "forward", splits_edges, "split_edges"
+        )
+
+    def _look_before(
+        self, owner: type, method: str, holds: Callable[..., bool], what: str
+    ) -> None:  # fmt: skip
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def call(this: Any, *args: Any, **named: Any) -> Any:
+                name = f"{what}/{owner.__name__}"
+                if name not in self._found:
+                    with suppress(Exception):  # another version has other attributes
+                        if holds(this, *args, **named):
+                            self._found.add(name)
+                return original(this, *args, **named)
+
+            return call
+
+        if hasattr(owner, method):
+            self._replaced.put(owner, method, make)
+
+
+def is_unfitted(normalization: Any, *_: Any) -> bool:
+    """Return whether observations are normalized by statistics of none, which stay so.
+
+    Args:
+        normalization: A ``VecNormalize``.
+    """
+    if normalization.training or not normalization.norm_obs:
+        return False
+    of = normalization.obs_rms
+    return all(one.count < _LEAST_SEEN for one in (of.values() if isinstance(of, dict) else [of]))
+
+
+def splits_edges(split: Any, graph: Any) -> bool:
+    """Return whether edges of a graph without directions are split one direction at a time.
+
+    Args:
+        split: A ``RandomLinkSplit``.
+        graph: The ``Data`` that it is given.
+    """
+    holds_out = bool(split.num_val or split.num_test)
+    return holds_out and not split.is_undirected and bool(graph.is_undirected())
