@@ -321,6 +321,34 @@ class TestRlUpdate:
 
         assert found == [json.loads(one)["condition"] for one in findings]
 
+    @pytest.mark.parametrize(
+        ("goes_on", "found"), [(0.0, ["no_bootstrap"]), (1.0, [])], ids=["masked", "counted"]
+    )
+    def test_targets_that_are_the_rewards_alone_are_found(self, goes_on, found, tmp_path):
+        """As where what a buffer keeps as ``not_done`` is ``done``."""
+
+        def learns():
+            torch.manual_seed(0)
+            critic = nn.Sequential(nn.Linear(5, 16), nn.ReLU(), nn.Linear(16, 1))
+            optimizer = torch.optim.Adam(critic.parameters())
+            gamma = 0.9
+            for _ in range(14):
+                state, action, next_state = (
+                    torch.randn(16, 4),
+                    torch.rand(16, 1),
+                    torch.randn(16, 4),
+                )
+                reward, not_done = torch.randn(16, 1), torch.full((16, 1), goes_on)
+                with torch.no_grad():
+                    after = critic(torch.cat([next_state, action], 1))
+                    target = reward + not_done * gamma * after
+                optimizer.zero_grad()
+                nn.functional.mse_loss(critic(torch.cat([state, action], 1)), target).backward()
+                optimizer.step()
+
+        findings, _ = judge(learns, "rl_update", tmp_path / "run")
+        assert found == [json.loads(one)["condition"] for one in findings]
+
     @pytest.mark.parametrize("copies", [True, False])
     def test_states_that_are_one_array_are_found(self, copies, tmp_path):
         findings, _ = judge(partial(learns_values, copies=copies), "rl_update", tmp_path)

@@ -185,6 +185,7 @@ TITLES: Mapping[str, str] = {
     "rl_update:through_target": "gradients flow into the target",
     "rl_update:unbounded": "values grow without bound",
     "rl_update:unlearnt_value": "value function does not learn",
+    "rl_update:no_bootstrap": "targets are the rewards alone",
     "rl_update:wrong_direction": "policy gradient has the wrong sign",
     "router_collapse:dead": "experts are never used",
     "router_collapse:unbalanced": "experts are used unequally",

@@ -66,6 +66,8 @@ UPDATE_REMEDIES = {
     " array",
     "past_the_end": "leave the next value out where an episode has ended: target = reward + gamma *"
     " (1 - done) * next_value; of one that was cut off (truncated) keep it",
+    "no_bootstrap": "see what the value of the next state is multiplied by: target = reward + gamma"
+    " * (1 - done) * next_value, and a mask of 1 where the episode goes on",
     "one_transition": "see what is drawn from the replay buffer: its size, and the indices",
     "unbounded": "bootstrap from a target network, not past the end of an episode, and with a"
     " discount below 1; lower the learning rate",
@@ -180,6 +182,8 @@ class RlUpdate(Rule):
             for name, tensor in seen.items():
                 if name.startswith("value/moved/"):
                     yield from self._target(step, name.removeprefix("value/moved/"), tensor)
+                elif name == "value/bootstraps":
+                    yield from self._bootstraps(step, tensor)
                 elif name.startswith("value/same_states/"):
                     yield from self._states(step, tensor)
                 elif name.startswith("value/unread_ends/"):
@@ -237,6 +241,19 @@ class RlUpdate(Rule):
                 "past_the_end",
                 "where an episode has ended, targets of equal rewards differ, 5 looks in a row:"
                 " they go on with the value of a next state that there is not",
+            )
+
+    def _bootstraps(self, step: StepView, tensor: TensorView) -> Findings:
+        """Judge targets that are the rewards alone, though next states are there."""
+        self._evaluated = True
+        if self.persists((tensor.worker, "no_bootstrap"), tensor.scalar == 0):
+            yield self._finding(
+                step,
+                tensor,
+                "no_bootstrap",
+                "the targets of all values are the rewards alone, bit for bit,"
+                f" {in_a_row(self.consecutive, 'look')}: what comes next counts nothing, though the"
+                " script has next states and a discount",
             )
 
     def _unread(self, step: StepView, tensor: TensorView) -> Findings:

@@ -33,7 +33,7 @@ from ..internals import in_transform, isolated_compute
 from ..models import Names, unwrap
 from ..observe import Observer
 from ..tensors import PLAIN, OwnParameters, readable, to_numpy, unsupported
-from .variables import ignores_ends, next_states, rewarded_by
+from .variables import bootstraps, ignores_ends, next_states, rewarded_by
 
 _COLLECTION = "policy"
 #: Of the graph of a loss at most so many operations are looked through.
@@ -575,6 +575,9 @@ class Policies:
                 self._observer.numbers(step, {f"value/unread_ends/{name}": 1.0}, _COLLECTION)
         if is_policy and parts.probabilities is not None and "policy/entropy" not in step:
             self._add(step, "policy/entropy", entropies(parts.probabilities))
+        targets = [one.target for one in parts.regressions if one.target is not None]
+        if targets and targets[0].is_cpu and (is_more := bootstraps(targets[0])) is not None:
+            self._observer.numbers(step, {"value/bootstraps": float(is_more)}, _COLLECTION)
         by_action = [one for one in parts.regressions if one.takes_an_action]
         self._learns_by_reward |= bool(by_action)
         chosen = by_action or (parts.regressions if self._learns_by_reward else [])

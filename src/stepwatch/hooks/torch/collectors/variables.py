@@ -180,6 +180,44 @@ def ignores_ends(target: torch.Tensor) -> bool | None:
     return True if is_known else None
 
 
+_DISCOUNT = re.compile(r"(.*_)?(gamma|discount(_?(rate|factor))?)", re.IGNORECASE)
+
+
+def bootstraps(target: torch.Tensor) -> bool | None:
+    """Return whether targets of values are more than the rewards; ``None`` if that is not known.
+
+    It is where the script has next states, and a discount between 0 and 1 to count their values by.
+
+    Args:
+        target: Shape ``[batch]``.
+    """
+    rows = target.numel()
+    rewards = [column for name, column in columns(rows) if _REWARD.fullmatch(name)]
+    if not rewards or rows < _LEAST_STATES or not (_has_next_states(rows) and _has_discount()):
+        return None
+    goal = target.detach().reshape(-1).double()
+    return not any(torch.equal(goal, one.double()) for one in rewards)
+
+
+def _has_next_states(rows: int) -> bool:
+    return any(
+        type(value) is torch.Tensor and value.dim() > 1 and len(value) == rows
+        for name, value in script_variables(2)
+        if _NEXT.fullmatch(name)
+    )
+
+
+def _has_discount() -> bool:
+    """Return whether a variable of the script, or what an object keeps, is a discount."""
+    for name, value in script_variables():
+        kept = {} if isinstance(value, type) else getattr(value, "__dict__", {})
+        for one, number in ((name, value), *kept.items()):
+            is_number = type(number) is float and 0 < number < 1
+            if is_number and _DISCOUNT.fullmatch(one):
+                return True
+    return False
+
+
 def _spreads_by(keys: torch.Tensor, values: torch.Tensor) -> list[float]:
     """Return how far values of equal keys are apart, for each key that comes twice or more."""
     groups: dict[float, list[float]] = {}
