@@ -21,6 +21,7 @@ NOTES = (
 _OF_SETUP = {
     "all_frozen": "model",
     "class_weight": "loss",
+    "constant_penalty": "function",
     "linear": "layer",
     "metric": "metric",
     "momentum": "layer",

@@ -203,6 +203,7 @@ TITLES: Mapping[str, str] = {
     "setup:momentum": "momentum of batch normalization",
     "setup:monitor": "callback takes worse for better",
     "setup:no_offset": "edges of all graphs are in the first",
+    "setup:constant_penalty": "gradient penalty trains nothing",
     "setup:other_noise": "the model is not given the noise that it is to predict",
     "setup:not_cumulative": "noise of one step, not of all until then",
     "setup:one_unit": "softmax is taken over one unit",

@@ -154,6 +154,11 @@ _LAYERS = {
         " knows these samples, and does worse on others",
         "build the model anew for each fold, or set its weights back to those of the beginning",
     ),
+    "constant_penalty": (
+        "the penalty is made of gradients that have no graph, so that it is a number: it is in the"
+        " loss, and trains nothing",
+        "let the gradients be differentiated again: torch.autograd.grad(..., create_graph=True)",
+    ),
     "other_noise": (
         "the noise that it is to predict is not in what the model is given: it was drawn apart from"
         " the noise that was added to the samples, and nothing can be learnt but its mean",
@@ -308,7 +313,8 @@ class Setup(Rule):
     likelihood of survival compares with those who are gone already. ``other_range``: ids of an
     embedding are drawn from the range of another one. ``other_ids``: an embedding is looked up by
     the ids of another one. ``turned``: a loss of triplets or pairs pulls together what is unlike,
-    and pushes apart what is alike. ``other_noise``: a diffusion model is not given the noise that
+    and pushes apart what is alike. ``constant_penalty``: one on gradients has no graph.
+    ``other_noise``: a diffusion model is not given the noise that
     it is to predict. ``not_cumulative``: one is given noise by what one
     step keeps, and not by the product of all until then. ``constrained``: monotone constraints go
     against the data. ``posterior``: the code of a variational autoencoder says nothing of a sample.
@@ -361,6 +367,7 @@ class Setup(Rule):
         "posterior*": "loss_input",
         "not_cumulative*": "data",
         "other_noise*": "data",
+        "constant_penalty*": "loss_input",
         "metric*": "metric",
         "*": "mode",
     }

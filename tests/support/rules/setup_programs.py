@@ -929,6 +929,16 @@ def resamples(model, x, step):
     return (weight * residual).mean() + _boundary(model)
 
 
+def penalizes(model, x, step, *, create_graph=False):
+    """A gradient penalty whose gradients have a graph, or none."""
+    del step
+    (gradient,) = torch.autograd.grad(
+        model(x).sum(), x, create_graph=create_graph, retain_graph=True
+    )
+    penalty = (gradient.norm(dim=1) - 1).square().mean()
+    return _boundary(model) + 10 * penalty
+
+
 def probes(model, x, step):
     """A gradient penalty, and now and then how fast it changes."""
     first = _derivative(model(x), x, create_graph=True)
@@ -1100,6 +1110,12 @@ CASES = {
         partial(solves, nn.LeakyReLU), "second_derivative"
     ),
     "the second derivative of a tanh": Case(partial(solves, nn.Tanh)),
+    "a gradient penalty without a graph": Case(
+        partial(differentiates, penalizes), "constant_penalty"
+    ),
+    "a gradient penalty with a graph": Case(
+        partial(differentiates, partial(penalizes, create_graph=True))
+    ),
     "a gradient penalty": Case(partial(solves, nn.ReLU, penalty=True)),
     "one second derivative of two": Case(partial(solves, nn.ReLU, also=True)),
     **{

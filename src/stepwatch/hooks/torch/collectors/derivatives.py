@@ -7,6 +7,8 @@ one, with no reference that keeps a graph alive.
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -14,6 +16,7 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
+from ...script import script_frames
 from ..autograd import MOST_NODES, operation, piecewise_derivatives
 from ..internals import in_backward, in_transform, isolated_compute
 from ..models import Names, Optimizers
@@ -30,6 +33,20 @@ _SELECTIONS = frozenset({
 })  # fmt: skip
 # So many of these one after the other.
 _MOST_SELECTIONS = 16
+
+
+# What people call a penalty on gradients, as that of a Wasserstein GAN.
+_PENALTY = re.compile(r"penal|(?<![a-z])gp(?![a-z])", re.IGNORECASE)
+
+
+def _penalties() -> Iterator[str]:
+    """Yield the function of the script that leads here, if it makes what it calls a penalty."""
+    for frame in script_frames(1):
+        code = frame.f_code
+        is_function = bool(code.co_flags & inspect.CO_OPTIMIZED)
+        words = (code.co_name, *code.co_varnames) if is_function else code.co_names
+        if any(map(_PENALTY.search, words)):
+            yield code.co_name if is_function else "the script"
 
 
 class Derivatives:
@@ -82,6 +99,9 @@ class Derivatives:
             if not self._has_no_graph and not in_backward():
                 by_inputs = not self._is_trained(_listed(inputs))
                 self._has_no_graph = by_inputs and any(map(_is_derivative, _functions(given)))
+                if by_inputs and step.wants(COLLECTION):
+                    numbers = {f"setup/constant_penalty/{one}": 1.0 for one in _penalties()}
+                    self._observer.numbers(step, numbers, COLLECTION)
             return
         if step.wants(COLLECTION):
             self._count_curved(given, derivatives)
