@@ -14,6 +14,9 @@ from .losses import CROSS_ENTROPY, OF_PROBABILITIES, Array, LossCall, label_clas
 _MOST_ROWS_PAD, _ELSEWHERE = 0.5, 0.01
 #: So many targets are told apart; of those that count so many are of padding.
 _LEAST_TARGETS, _OF_PADDING = 50, 0.5
+#: Of so many padded samples it is told that none ends; so many targets are the next tokens, and no
+#: token ends so many samples.
+_LEAST_PADDED, _LEAST_POSITIONS, _ARE_NEXT, _ONE_END = 16, 4, 0.95, 0.5
 # A loss is the mean over all of its targets within this fraction.
 _OF_ALL = 1e-3
 # What Keras takes for the least probability.
@@ -53,6 +56,45 @@ def pads_targets(
         _are_of_padding(is_padding & counted, ~is_padding & counted, classes, mask)
         for is_padding in (_run_at_end(tokens), _run_at_end(tokens[:, ::-1])[:, ::-1])
     )
+
+
+def leaves_ends_out(tokens: Tokens, classes: Tokens, counted: Flags) -> bool:
+    """Return whether the targets are the next tokens, and none is of what ends a sample.
+
+    Then nobody learns where to stop: the last token of each sample, before its padding, has a
+    target that does not count, and these tokens are no sign of an end themselves, for they vary.
+
+    Args:
+        tokens: Shape ``[samples, positions]``, of whole numbers.
+        classes: The target of each, of the same shape,
+        counted: and whether it counts.
+
+    Example:
+        >>> rows = np.array([[0, 1 + at % 7, 2 + at % 5, 0, 0] for at in range(40)])
+        >>> nexts = np.concatenate([rows[:, 1:], rows[:, :1]], 1)
+        >>> place = np.arange(5)
+        >>> leaves_ends_out(rows, nexts, np.broadcast_to(place < 2, rows.shape))
+        True
+        >>> leaves_ends_out(rows, nexts, np.broadcast_to(place < 3, rows.shape))
+        False
+    """
+    if tokens.ndim != 2 or tokens.shape[1] < _LEAST_POSITIONS:
+        return False
+    values, counts = np.unique(tokens[:, -1], return_counts=True)
+    run = np.logical_and.accumulate(tokens[:, ::-1] == values[counts.argmax()], axis=1)[:, ::-1]
+    last = tokens.shape[1] - run.sum(1) - 1
+    rows = np.flatnonzero((run.sum(1) > 0) & (last > 0))
+    if (
+        len(rows) < max(_LEAST_PADDED, _MOST_ROWS_PAD * len(tokens))
+        or counted[rows, last[rows]].any()
+    ):
+        return False
+    before = np.arange(tokens.shape[1] - 1) < last[rows, None]
+    nexts = classes[rows, :-1] == tokens[rows, 1:]
+    if not counted[rows, :-1][before].all() or nexts[before].mean() < _ARE_NEXT:
+        return False
+    _, often = np.unique(tokens[rows, last[rows]], return_counts=True)
+    return bool(len(often) > 2 and often.max() < _ONE_END * len(rows))
 
 
 def counts_padding(

@@ -26,6 +26,7 @@ _OF_SETUP = {
     "metric": "metric",
     "momentum": "layer",
     "monitor": "callback",
+    "no_end": "loss",
     "other_ids": "layer",
     "other_noise": "loss",
     "other_range": "layer",

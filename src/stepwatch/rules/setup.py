@@ -134,6 +134,11 @@ _LAYERS = {
         "leave padding out of both: in Keras by mask_zero=True or a sample_weight that is 0 there,"
         " with weighted_metrics; in PyTorch by ignore_index",
     ),
+    "no_end": (
+        "the targets are the next tokens, and what ends a sample is never one: the last token"
+        " before the padding has a target that does not count: the model never learns to stop",
+        "let one target after the last token count: the sign of an end, such as <eos> or <stop>",
+    ),
     "one_unit": (
         "a softmax over one unit is 1 whatever it is given, and nothing is learnt by it",
         "take activation='sigmoid' for one unit, or one unit for each class; for weights of"
@@ -280,7 +285,8 @@ class Setup(Rule):
     there is only one of it. ``linear``: no activation stands between two layers. ``over_samples``:
     a softmax, or a norm, is taken over the batch. ``padding_only``: attention is given a mask that
     leaves padding and hides all else. ``pads_tokens``: the id of padding is that of a token as
-    well. ``pads_targets``: most targets that count are of padding. ``one_unit``: a softmax of Keras
+    well. ``pads_targets``: most targets that count are of padding. ``no_end``: no
+    target is the end of a sample. ``one_unit``: a softmax of Keras
     is taken over one unit. ``unfrozen``: a layer of a Keras model was unfrozen and the model not
     compiled again. ``all_frozen``: a Keras model is trained that has no layer that learns.
     ``trained_before``: what validates a Keras model was trained on by it in an earlier ``fit``.
@@ -360,6 +366,7 @@ class Setup(Rule):
         "across*": "data",
         "other_range*": "data",
         "pads_targets*": "loss_input",
+        "no_end*": "loss_input",
         "turned*": "loss_input",
         "temperature*": "loss_input",
         "same_views*": "data",

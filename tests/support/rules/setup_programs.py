@@ -598,6 +598,23 @@ def represents():
         optimizer.step()
 
 
+def names_letters(*, stops):
+    """Letters of names, of which the last may be followed by a sign that they stop."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(20, 8), nn.Linear(8, 20))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(30):
+        names = torch.randint(1, 20, (32, 9))
+        lengths = torch.randint(3, 8, (32, 1))
+        names[torch.arange(9) >= lengths] = 0
+        ids, targets = F.pad(names, (1, 0)), F.pad(names, (0, 1))
+        targets[torch.arange(10) >= lengths + stops] = -1
+        logits = model(ids)
+        optimizer.zero_grad()
+        F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1).backward()
+        optimizer.step()
+
+
 class Masked(nn.Sequential):
     """Layers that are told what is padding."""
 
@@ -1033,6 +1050,8 @@ CASES = {
         partial(pads, lambda one: one != 0, has_positions=True), "padding_only"
     ),
     "a token with the id of padding": Case(partial(numbers_tokens, 0), "pads_tokens"),
+    "names that never stop": Case(partial(names_letters, stops=0), "no_end"),
+    "names that stop": Case(partial(names_letters, stops=1)),
     "tags of padding that count": Case(classifies_tokens, "pads_targets"),
     "tags of padding in front": Case(partial(classifies_tokens, in_front=True), "pads_targets"),
     "tags of padding along the first axis": Case(

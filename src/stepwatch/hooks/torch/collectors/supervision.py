@@ -19,7 +19,7 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
-from ...padding import pads_targets
+from ...padding import leaves_ends_out, pads_targets
 from ..device import PackedBits
 from ..events import LossCall
 from ..internals import call_keywords, in_transform, isolated_compute
@@ -173,11 +173,15 @@ class Supervision:
         samples, length = max(1, _MOST_PADDED // one.ids.shape[1]), one.target.shape[1]
         masks = () if mask is None else (mask if one.axis else mask.T,)
         some = [each[:samples, :length] for each in (one.ids, one.target, one.counted, *masks)]
+        # A model that is given its labels shifts them.
+        shifts_itself = any("label" in name.lower() for name, _ in self._batch)
 
         def note(packed: PackedBits) -> None:
             tokens, target, counted, *masks = np.asarray(packed).reshape(len(some), -1, length)
             if pads_targets(tokens, target, counted != 0, *masks):
                 self._observer.numbers(step, {f"setup/pads_targets/{loss}": 1.0}, "setup")
+            if not shifts_itself and leaves_ends_out(tokens, target, counted != 0):
+                self._observer.numbers(step, {f"setup/no_end/{loss}": 1.0}, "setup")
 
         with isolated_compute(one.ids.device.type):
             packed = torch.stack([each.to(torch.int64) for each in some]).reshape(-1)
