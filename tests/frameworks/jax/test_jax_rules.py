@@ -134,6 +134,42 @@ def test_a_random_key_that_is_used_again_is_found(way, typed, tmp_path):
     assert expected == [one.condition for one in live.findings]
 
 
+@pytest.mark.parametrize(
+    ("axis", "found"), [(0, ["over_samples"]), (1, [])], ids=["samples", "classes"]
+)
+@pytest.mark.parametrize("way", ["softmax", "log_softmax", "by hand"])
+def test_a_softmax_over_the_samples_is_found(way, axis, found, tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = (
+        rng.normal(size=(32, 6)).astype("float32"),
+        np.eye(4, dtype="float32")[rng.integers(4, size=32)],
+    )
+    live = LiveWatch(["setup"])
+
+    def loss(weights, x, y):
+        logits = x @ weights["w"] + weights["b"]
+        if way == "softmax":
+            logarithms = jnp.log(jax.nn.softmax(logits, axis=axis))
+        elif way == "log_softmax":
+            logarithms = jax.nn.log_softmax(logits, axis=axis)
+        else:
+            logarithms = logits - jnp.log(jnp.exp(logits).sum(axis, keepdims=True))
+        return -(y * logarithms).sum(1).mean()
+
+    with JaxHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+
+        @jax.jit
+        def update(weights, x, y):
+            gradients = jax.grad(loss)(weights, x, y)
+            return jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradients)
+
+        weights = {"w": rng.normal(size=(6, 4)).astype("float32"), "b": np.zeros(4, "float32")}
+        for _ in range(24):
+            weights = update(weights, x, y)
+
+    assert found == [one.condition for one in live.findings]
+
+
 class Dropped(nn.Module):
     @nn.compact
     def __call__(self, x):

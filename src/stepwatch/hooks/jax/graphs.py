@@ -25,6 +25,27 @@ def compared_in_graph(graph: Any) -> int | None:
     return None
 
 
+def softmax_over_rows(graph: Any, rows: frozenset[int]) -> bool:
+    """Return whether exponentials are added up over the samples, as by a softmax of axis 0.
+
+    Args:
+        graph: A ``Jaxpr``.
+        rows: How many samples there may be. Of as many rows as columns nothing is said: a loss that
+            compares each sample with each goes both ways.
+    """
+    for part in _graphs(graph):
+        exponentials = set()
+        for equation in part.eqns:
+            if equation.primitive.name == "exp":
+                exponentials.add(id(equation.outvars[0]))
+            elif equation.primitive.name == "reduce_sum" and equation.params["axes"] == (0,):
+                shape = shape_of(equation.invars[0])
+                is_of_samples = len(shape) == 2 and shape[0] in rows and 1 < shape[1] != shape[0]
+                if is_of_samples and id(equation.invars[0]) in exponentials:
+                    return True
+    return False
+
+
 #: By what a graph draws.
 DRAWS = frozenset({"random_bits", "threefry2x32", "rng_bit_generator"})
 _KEY, _OTHER = frozenset({"key"}), frozenset({"other"})

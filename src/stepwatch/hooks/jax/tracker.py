@@ -13,6 +13,7 @@ import inspect
 import math
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -39,7 +40,7 @@ from ..observations import DEPENDENCE
 from ..terminals import forgotten_ends, has_ends, unread_ends
 from .constant_draws import draws_same_for_batch
 from .given_batches import GivenBatches
-from .graphs import compared_in_graph
+from .graphs import compared_in_graph, softmax_over_rows
 from .layers import LayerRun, Layers, in_evaluation
 from .losses import batches, model_batches
 from .modules import (
@@ -295,6 +296,13 @@ class InstrumentedFunction(Protocol):
         """Return whether this is compiled once more, for a plan."""
 
 
+def _rows_of(args: Any, kwargs: Any) -> frozenset[int]:
+    """Return how many samples a call may be given: the first sizes that two arrays or more have."""
+    shapes = [getattr(one, "shape", ()) for one in jax.tree.leaves((args, kwargs))]
+    counts = Counter(shape[0] for shape in shapes if shape)
+    return frozenset(size for size, count in counts.items() if count > 1)
+
+
 class Tracker:
     """Observes what runs and what is traced."""
 
@@ -327,8 +335,8 @@ class Tracker:
         self.arguments = RepeatedArguments()
         self._given = GivenBatches()
         self._remade = RemadeStates()
-        # Whether functions that train draw the same for each batch, by their names.
-        self._draws_same: dict[str, bool] = {}
+        # What the graphs of functions that train have of mistakes, by their names.
+        self._in_graphs: dict[str, list[str]] = {}
         #: All parameters with regard to which something was differentiated: ``None`` for what
         #: was captured, else why it was not.
         self.parameters: dict[str, str | None] = {}
@@ -377,7 +385,7 @@ class Tracker:
             self.arguments.trained()
             if self.arguments.looks_at(function):
                 self._add_arguments(function, carrier, args, kwargs, output)
-                self._add_constant_draws(function, carrier, args, kwargs, output)
+                self._look_at_graph(function, carrier, args, kwargs, output)
                 self._add_unread_ends(carrier, args, kwargs)
         elif self.arguments.looks_at(function):
             self._add_evaluated(function, carrier, args, kwargs, output)
@@ -400,16 +408,23 @@ class Tracker:
 
     @timed
     @guarded
-    def _add_constant_draws(
+    def _look_at_graph(
         self, function: str, carrier: InstrumentedFunction, args: Any, kwargs: Any, output: Any
     ) -> None:
-        """Note whether a function that trains lays the same noise over each batch."""
-        if function not in self._draws_same:
+        """Note whether a function that trains lays the same noise over each batch.
+
+        Or takes a softmax over the samples.
+        """
+        if function not in self._in_graphs:
             graph = self._graph(carrier, args, kwargs)
             number = len(jax.tree.leaves(output))
-            self._draws_same[function] = graph is not None and draws_same_for_batch(graph, number)
-        if self._draws_same[function]:
-            self._steps.add_number(f"setup/same_noise/{function}", "setup", 1.0)
+            found = self._in_graphs.setdefault(function, [])
+            if graph is not None and draws_same_for_batch(graph, number):
+                found.append("same_noise")
+            if graph is not None and softmax_over_rows(graph, _rows_of(args, kwargs)):
+                found.append("over_samples")
+        for what in self._in_graphs[function]:
+            self._steps.add_number(f"setup/{what}/{function}", "setup", 1.0)
 
     @guarded
     def state_made(self) -> None:
