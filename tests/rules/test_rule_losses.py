@@ -537,7 +537,7 @@ class TestOverfit:
     def test_moving_statistics_of_keras_take_their_time(self, validation, found):
         """They begin at 0 and 1, far from those of batches, which training normalizes by."""
         steps = self.rounds([(0.5 / n, loss) for n, loss in enumerate(validation, 1)])
-        moving = {"losses": {"L": 0.5}, "weights": {"batch_normalization/moving_variance": 1.0}}
+        moving = {"losses": {"L": 0.5}, "buffers": {"batch_normalization/moving_variance": 1.0}}
         steps[0] = step_of(moving, 0, Mode.TRAIN)
 
         assert found == [one.severity for one in run("overfit", steps)]

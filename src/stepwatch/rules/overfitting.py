@@ -122,8 +122,8 @@ class Overfit(RoundRule):
     def check(self, step: StepView) -> Findings:
         self._samples.add(step)
         if step.trains and step.train_step < _SETTLED:
-            weights = step.tensors("weights")
-            self._is_settling |= any(one.name.endswith(_MOVING) for one in weights)
+            buffers = step.tensors("buffers")
+            self._is_settling |= any(one.name.endswith(_MOVING) for one in buffers)
         self._weighted |= named_losses(step, _WEIGHTED)
         if step.mode in (Mode.TRAIN, Mode.EVAL):
             for loss in step.tensors("losses"):
