@@ -78,7 +78,9 @@ class Anomaly:
             one = watch.evaluate(step)
             if again is not None:
                 found += one
-        return found + (watch.finish() if self._is_whole else [])
+        # Some findings are waited for to the end of the training, and are of a step before it.
+        is_over = self._is_whole or not self.is_reproduced(found)
+        return found + (watch.finish() if is_over else [])
 
     def _as_captured(self, again: StepRecord, record: StepRecord) -> StepRecord:
         """Return a replayed step with what the run captured of it, so that rules see no more."""
