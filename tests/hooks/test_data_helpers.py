@@ -20,7 +20,7 @@ from stepwatch.hooks.data_helpers import is_unfitted, splits_edges
     ],
     ids=["new", "of several", "loaded", "in training", "rewards only"],
 )
-def test_statistics_that_saw_nothing_and_stay_so_are_told(training, norm_obs, counts, expected):
+def test_a_normalization_that_was_never_fitted_is_found(training, norm_obs, counts, expected):
     """As in a VecNormalize, whose counts begin at 0.0001."""
     each = [SimpleNamespace(count=count) for count in counts]
     of = each[0] if len(each) == 1 else dict(enumerate(each))
@@ -35,7 +35,7 @@ def test_statistics_that_saw_nothing_and_stay_so_are_told(training, norm_obs, co
      (False, True, 0, False)],
     ids=["not told", "told", "directed", "nothing held out"],
 )  # fmt: skip
-def test_directions_of_one_edge_that_are_split_are_told(told, is_undirected, held_out, expected):
+def test_a_link_split_of_an_undirected_graph_is_found(told, is_undirected, held_out, expected):
     split = SimpleNamespace(is_undirected=told, num_val=0, num_test=held_out)
     graph = SimpleNamespace(is_undirected=lambda: is_undirected)
 

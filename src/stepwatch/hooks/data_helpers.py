@@ -9,70 +9,18 @@ directions: then one direction is evaluated, and the other is trained on.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..model.record import TensorInfo
-from .patching import PatchSet
+from .patching import PatchSet, calling_first
 
-_NORMALIZATION = "stable_baselines3.common.vec_env.vec_normalize"
-_SPLIT = "torch_geometric.transforms.random_link_split"
 #: A running average of nothing begins with a count below 1.
 _LEAST_SEEN = 1
-
-
-class DataHelpers:
-    """Watches them, once their packages are imported."""
-
-    def __init__(self) -> None:
-        self._replaced = PatchSet()
-        self._found: set[str] = set()
-        self._told: set[str] = set()
-
-    def begin(self) -> None:
-        """Watch the packages that were imported, and those that will be."""
-        self._replaced.when_imported(_NORMALIZATION, self._watch_normalization)
-        self._replaced.when_imported(_SPLIT, self._watch_split)
-
-    def end(self) -> None:
-        """Watch nothing any more."""
-        self._replaced.remove()
-
-    def found(self) -> Iterator[tuple[TensorInfo, Any]]:
-        """Yield what was found since it was asked last, as tensors of a step."""
-        for name in sorted(self._found - self._told):
-            self._told.add(name)
-            yield TensorInfo(f"evaluation/{name}", "evaluations", "float64", ()), np.asarray(1.0)
-
-    def _watch_normalization(self) -> None:
-        self._look_before(
-            sys.modules[_NORMALIZATION].VecNormalize, "normalize_obs", is_unfitted, "unfitted"
-        )
-
-    def _watch_split(self) -> None:
-        self._look_before(
-            sys.modules[_SPLIT].RandomLinkSplit, "forward", splits_edges, "split_edges"
-        )
-
-    def _look_before(
-        self, owner: type, method: str, holds: Callable[..., bool], what: str
-    ) -> None:  # fmt: skip
-        def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            def call(this: Any, *args: Any, **named: Any) -> Any:
-                name = f"{what}/{owner.__name__}"
-                if name not in self._found:
-                    with suppress(Exception):  # another version has other attributes
-                        if holds(this, *args, **named):
-                            self._found.add(name)
-                return original(this, *args, **named)
-
-            return call
-
-        if hasattr(owner, method):
-            self._replaced.put(owner, method, make)
 
 
 def is_unfitted(normalization: Any, *_: Any) -> bool:
@@ -96,3 +44,51 @@ def splits_edges(split: Any, graph: Any) -> bool:
     """
     holds_out = bool(split.num_val or split.num_test)
     return holds_out and not split.is_undirected and bool(graph.is_undirected())
+
+
+#: By the module that is waited for: which method of which class is looked at, when something is
+#: wrong, and what that is called.
+_WATCHED: Mapping[str, tuple[str, str, Callable[..., bool], str]] = {
+    "stable_baselines3.common.vec_env.vec_normalize": (
+        "VecNormalize", "normalize_obs", is_unfitted, "unfitted",
+    ),
+    "torch_geometric.transforms.random_link_split": (
+        "RandomLinkSplit", "forward", splits_edges, "split_edges",
+    ),
+}  # fmt: skip
+
+
+class DataHelpers:
+    """Watches them, once their packages are imported."""
+
+    def __init__(self) -> None:
+        self._replaced = PatchSet()
+        self._found: set[str] = set()
+        self._told: set[str] = set()
+
+    def begin(self) -> None:
+        """Watch the packages that were imported, and those that will be."""
+        for module in _WATCHED:
+            self._replaced.when_imported(module, partial(self._watch, module))
+
+    def end(self) -> None:
+        """Watch nothing any more."""
+        self._replaced.remove()
+
+    def found(self) -> Iterator[tuple[TensorInfo, Any]]:
+        """Yield what was found since it was asked last, as tensors of a step."""
+        for name in sorted(self._found - self._told):
+            self._told.add(name)
+            yield TensorInfo(f"evaluation/{name}", "evaluations", "float64", ()), np.asarray(1.0)
+
+    def _watch(self, module: str) -> None:
+        owner, method, holds, what = _WATCHED[module]
+        look = partial(self._look, holds, f"{what}/{owner}")
+        self._replaced.put(getattr(sys.modules[module], owner), method, calling_first(look))
+
+    def _look(self, holds: Callable[..., bool], name: str, *args: Any, **named: Any) -> None:
+        """Look at a call that is about to be made, until it was found once."""
+        if name not in self._found:
+            with suppress(Exception):  # another version has other attributes
+                if holds(*args, **named):
+                    self._found.add(name)

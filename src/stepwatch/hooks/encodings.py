@@ -15,7 +15,6 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from types import FrameType
 from typing import Any, NamedTuple
@@ -227,7 +226,7 @@ class Encodings:
             "sklearn.preprocessing._data": self._watch_scalers,
         }
         for name, ours in watched.items():
-            self._replaced.when_imported(name, partial(_quietly, ours))
+            self._replaced.when_imported(name, ours)
 
     def end(self) -> None:
         """Watch nothing any more."""
@@ -394,11 +393,6 @@ class Encodings:
 
         owner.codes = ours
         self._replaced.add(remove)
-
-
-def _quietly(ours: Callable[[], None]) -> None:
-    with suppress(Exception):  # of another version; the import goes on
-        ours()
 
 
 def _factorized(returned: Any, values: Any = (), *_: Any, **__: Any) -> Mapping[str, Any]:

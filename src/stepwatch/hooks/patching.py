@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -25,6 +26,11 @@ def calling_first(ours: Function) -> Callable[[Function], Function]:
     return make
 
 
+def _quietly(put: Callable[[], None]) -> None:
+    with suppress(Exception):  # of another version; the import goes on
+        put()
+
+
 class PatchSet:
     """What stands in the place of functions, and what stood there before.
 
@@ -37,8 +43,11 @@ class PatchSet:
         self._awaited: list[OnImport] = []
 
     def when_imported(self, package: str, put: Callable[[], None]) -> None:
-        """Have functions of a package replaced once it is imported, at once if it was."""
-        self._awaited.append(OnImport(package, put))
+        """Have functions of a package replaced once it is imported, at once if it was.
+
+        Of a version that lacks them nothing is replaced, and the import goes on.
+        """
+        self._awaited.append(OnImport(package, partial(_quietly, put)))
 
     def put(self, owner: Any, name: str, make: Callable[[Function], Function]) -> None:
         """Replace a function.
