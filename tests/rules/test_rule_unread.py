@@ -15,7 +15,7 @@ from tests.support.rules.rule_runs import judge
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def told(program, rule, run):
+def findings_of(program, rule, run):
     """Return severity and message of what a rule finds in a program."""
     found = [json.loads(one) for one in judge(program, rule, run)[0]]
     return [(one["severity"], one["message"]) for one in found]
@@ -38,7 +38,7 @@ class Reader(nn.Module):
      (-1, False, None, "")],
     ids=["first step", "last step of both directions", "last step"],
 )  # fmt: skip
-def test_a_sequence_of_which_one_step_is_read_is_told(at, both, severity, what, tmp_path):
+def test_a_recurrent_layer_of_which_one_step_is_read_is_found(at, both, severity, what, tmp_path):
     """People take ``out[:, -1]`` of both directions, and the other one makes up for it."""
 
     def reads():
@@ -51,7 +51,7 @@ def test_a_sequence_of_which_one_step_is_read_is_told(at, both, severity, what, 
             F.cross_entropy(model(x), (x[:, 2, 0] > 0).long()).backward()
             optimizer.step()
 
-    found = told(reads, "vanishing_gradient", tmp_path / "run")
+    found = findings_of(reads, "vanishing_gradient", tmp_path / "run")
     assert [severity] * bool(severity) == [one for one, _ in found]
     assert all(what in message for _, message in found)
 
@@ -71,12 +71,12 @@ def test_a_network_that_targets_are_computed_of_is_let_be(is_copy, tmp_path):
             F.mse_loss(model(torch.randn(8, 4)), target).backward()
             optimizer.step()
 
-    found = told(learns, "untrained_parameter", tmp_path / "run")
+    found = findings_of(learns, "untrained_parameter", tmp_path / "run")
     assert ["info" if is_copy else "warning"] == [severity for severity, _ in found]
 
 
 @pytest.mark.parametrize(("kind", "severity"), [("drawn", "warning"), ("learned", "info")])
-def test_new_tables_that_no_optimizer_holds_are_told(kind, severity, tmp_path):
+def test_new_embedding_tables_that_no_optimizer_holds_are_found(kind, severity, tmp_path):
     """Those that were learned before, as their ends tell, may stay as they are."""
 
     def learns():
@@ -93,5 +93,5 @@ def test_new_tables_that_no_optimizer_holds_are_told(kind, severity, tmp_path):
             F.cross_entropy(model(ids), ids[:, 0] % 2).backward()
             optimizer.step()
 
-    found = told(learns, "untrained_parameter", tmp_path / "run")
+    found = findings_of(learns, "untrained_parameter", tmp_path / "run")
     assert [severity] == [one for one, _ in found]

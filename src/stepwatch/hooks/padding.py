@@ -80,8 +80,7 @@ def leaves_ends_out(tokens: Tokens, classes: Tokens, counted: Flags) -> bool:
     """
     if tokens.ndim != 2 or tokens.shape[1] < _LEAST_POSITIONS:
         return False
-    values, counts = np.unique(tokens[:, -1], return_counts=True)
-    run = np.logical_and.accumulate(tokens[:, ::-1] == values[counts.argmax()], axis=1)[:, ::-1]
+    _, run = _last_run(tokens)
     last = tokens.shape[1] - run.sum(1) - 1
     rows = np.flatnonzero((run.sum(1) > 0) & (last > 0))
     if (
@@ -127,11 +126,16 @@ def _run_at_end(tokens: Tokens) -> Flags:
 
     Nowhere, if they do not, or if it stands elsewhere, too.
     """
-    last, counts = np.unique(tokens[:, -1], return_counts=True)
-    is_it = tokens == last[counts.argmax()]
-    run = np.logical_and.accumulate(is_it[:, ::-1], axis=1)[:, ::-1]
+    is_it, run = _last_run(tokens)
     is_elsewhere = (is_it & ~run).sum() > _ELSEWHERE * (~run).sum()
     return run & (not is_elsewhere and run[:, -1].mean() >= _MOST_ROWS_PAD)
+
+
+def _last_run(tokens: Tokens) -> tuple[Flags, Flags]:
+    """Return where the token stands in which most rows end, and where they have nothing more."""
+    last, counts = np.unique(tokens[:, -1], return_counts=True)
+    is_it = tokens == last[counts.argmax()]
+    return is_it, np.logical_and.accumulate(is_it[:, ::-1], axis=1)[:, ::-1]
 
 
 def _are_of_padding(padding: Flags, others: Flags, classes: Tokens, mask: Tokens | None) -> bool:

@@ -427,8 +427,7 @@ def _stores_ends(tree: ast.Module) -> bool:
 
 
 def _is_step(node: ast.AST) -> bool:
-    is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    return is_method and node.func.attr == "step"  # type: ignore[attr-defined]  # of a call
+    return _is_call_of(node, frozenset({"step"}))
 
 
 def _is_store(node: ast.AST) -> bool:

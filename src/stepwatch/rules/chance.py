@@ -211,6 +211,10 @@ class _Window:
             self.quarters.append((mean, float(np.var(self._quarter)) / len(self._quarter)))
             self._quarter = []
 
+    def late_mean(self) -> float:
+        """Return the mean of the last quarter of the losses."""
+        return float(np.mean([*self.losses][-(len(self.losses) + 3) // 4 :]))
+
     def count_guesses(self, confusion: Floats) -> None:
         """Add how the guesses of a step agreed with its labels."""
         self.confusions.append(confusion)
@@ -395,8 +399,7 @@ class ChanceLevel(Rule):
     def finish(self) -> Findings:
         for name, (found, count) in self._waiting.items():
             of = self._windows[name]
-            late = list(of.losses)[-(len(of.losses) + 3) // 4 :]
-            if of.count - count < WAIT and float(np.mean(late)) > FELL * (found.value or 0.0):
+            if of.count - count < WAIT and of.late_mean() > FELL * (found.value or 0.0):
                 yield found
         for held_out in self._held_out.values():
             held_out.end()
@@ -404,7 +407,7 @@ class ChanceLevel(Rule):
             window = self._windows.get(name)
             if window is None or name in self._weighted or name in self._num_summed:
                 continue
-            trained = float(np.mean([*window.losses][-(len(window.losses) + 3) // 4 :]))
+            trained = window.late_mean()
             if held_out.confusions:
                 yield from self._evaluate_held_out(held_out, trained)
             elif held_out.moments and window.moments:

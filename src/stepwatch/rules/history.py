@@ -32,10 +32,8 @@ FAR = 4.0
 #: A loss that rises after it had fallen may turn below so many times what it began at.
 TURNS = 2.0
 #: What was learned is lost where a loss is so many times its best, and began at so many times that;
-#: and is at least such a part of what it began at: far below, it scatters as numbers are rounded.
-LOST, LEAST_LOST = 2.0, 1e-3
-#: Where a loss keeps nine tenths of what it fell by, little is lost.
-KEPT = 0.1
+#: and is at least such a part of what it began at, so that little of its fall is left.
+LOST, LEAST_LOST = 2.0, 0.1
 #: A loss that does not fall, and nothing tells why, is waited for over so many more steps, or to
 #: the end: some fall after a long time. It has if it is at most such a part of what it was.
 WAIT, FELL = 400, 0.9
@@ -115,7 +113,7 @@ class LossHistory:
         """
         if self.best is None or not 0 < LOST * self.best[1] <= min(now, self.first):
             return None
-        if now < KEPT * self.first:
+        if now < LEAST_LOST * self.first:
             return None
         return self.best if at.train_step - self.best[0].train_step >= self._num_steps else None
 

@@ -21,7 +21,6 @@ from ..judge.rule import (
 from ..judge.step_view import StepView, TensorGroup
 from ..numerics.measures import Floats, listed, non_finite, number
 from ..numerics.statistics import MAX, MIN
-from .history import LEAST_LOST
 from .shared import begun_anew, is_skipped, largest_of, prefixed, weighted_mean
 
 # Moments that are averages of what was, and the power of the gradient that they average.
@@ -29,6 +28,8 @@ _MOMENTS = {"exp_avg": 1, "exp_avg_sq": 2}
 #: An average may be larger than all it was made of by this factor, and no more: weight decay may
 #: be part of the gradient.
 SLACK = 1e3
+#: A loss below such a part of what it began at scatters as numbers are rounded.
+SPENT = 1e-3
 #: At the first step the RMS is 1 but for elements without a gradient, whatever the gradient.
 LEAST_RMS = 0.05
 
@@ -138,7 +139,7 @@ class StaleOptimizerState(Rule):
             first, lowest = self._losses.get(one.name, (one.scalar, math.inf))
             self._losses[one.name] = first, min(lowest, one.scalar)
         lasting = self._losses.values()
-        return bool(lasting) and all(0 <= lowest < LEAST_LOST * first for first, lowest in lasting)
+        return bool(lasting) and all(0 <= lowest < SPENT * first for first, lowest in lasting)
 
     def _evaluate_steps(self, step: StepView, group: TensorGroup) -> Findings:
         state = self._state(group.record.worker)

@@ -38,7 +38,7 @@ class Posteriors:
         for code in _codes(step) if step.train_step >= FROM_STEP else ():
             key = code[0].worker, code[0].name
             sizes = [one.statistics.rms for one in code]
-            if max(sizes) > LEAST:
+            if not (max(sizes) <= LEAST and _learns_its_input(step, code[0].worker)):
                 self._since.pop(key, None)
                 continue
             since = self._since.setdefault(key, step.at)
@@ -69,7 +69,7 @@ def _layer(tensor: TensorView) -> str:
 
 
 def _codes(step: StepView) -> Iterator[tuple[TensorView, ...]]:
-    """Yield what encodes the samples of a model that is to return its input.
+    """Yield what encodes the samples, in a model that is to return its input.
 
     The mean of a code and the logarithm of its variance, by their names or as the two narrowest
     layers of the model; or the narrowest layer, where one has both.
@@ -78,8 +78,6 @@ def _codes(step: StepView) -> Iterator[tuple[TensorView, ...]]:
         outputs = [
             one for one in step.tensors("outputs", worker=worker) if len(one.info.shape) == 2
         ]
-        if not outputs or not _learns_its_input(step, worker):
-            continue
         named = [*_named(outputs)]
         yield from named
         # What returns several tensors is a module of layers.

@@ -285,10 +285,10 @@ class Setup(Rule):
     there is only one of it. ``linear``: no activation stands between two layers. ``over_samples``:
     a softmax, or a norm, is taken over the batch. ``padding_only``: attention is given a mask that
     leaves padding and hides all else. ``pads_tokens``: the id of padding is that of a token as
-    well. ``pads_targets``: most targets that count are of padding. ``no_end``: no
-    target is the end of a sample. ``one_unit``: a softmax of Keras
-    is taken over one unit. ``unfrozen``: a layer of a Keras model was unfrozen and the model not
-    compiled again. ``all_frozen``: a Keras model is trained that has no layer that learns.
+    well. ``pads_targets``: most targets that count are of padding. ``no_end``: no target is the end
+    of a sample. ``one_unit``: a softmax of Keras is taken over one unit. ``unfrozen``: a layer of a
+    Keras model was unfrozen and the model not compiled again.
+    ``all_frozen``: a Keras model is trained that has no layer that learns.
     ``trained_before``: what validates a Keras model was trained on by it in an earlier ``fit``.
     ``torn_edges``, ``torn_pairs``:
     edges of a graph are a list of pairs that was reshaped and not transposed. ``no_offset``: edges
@@ -320,10 +320,10 @@ class Setup(Rule):
     embedding are drawn from the range of another one. ``other_ids``: an embedding is looked up by
     the ids of another one. ``turned``: a loss of triplets or pairs pulls together what is unlike,
     and pushes apart what is alike. ``constant_penalty``: one on gradients has no graph.
-    ``other_noise``: a diffusion model is not given the noise that
-    it is to predict. ``not_cumulative``: one is given noise by what one
-    step keeps, and not by the product of all until then. ``constrained``: monotone constraints go
-    against the data. ``posterior``: the code of a variational autoencoder says nothing of a sample.
+    ``other_noise``: a diffusion model is not given the noise that it is to predict.
+    ``not_cumulative``: one is given noise by what one step keeps, and not by the product of all
+    until then. ``constrained``: monotone constraints go against the data.
+    ``posterior``: the code of a variational autoencoder says nothing of a sample.
     ``temperature``: logits are cosines times so small a number that cross-entropy stays near that
     of a guess. ``recoded``: categories have other numbers in training than in the data that are
     evaluated, as the script numbered them once more.

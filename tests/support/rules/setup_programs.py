@@ -615,7 +615,7 @@ def names_letters(*, stops):
         optimizer.step()
 
 
-class Masked(nn.Sequential):
+class PaddingMasked(nn.Sequential):
     """Layers that are told what is padding."""
 
     def forward(self, ids, mask):
@@ -628,7 +628,7 @@ def classifies_tokens(
 ):  # fmt: skip
     """Tag the words of short texts, which are padded with 0, as their tags are."""
     torch.manual_seed(0)
-    model = (Masked if masks else nn.Sequential)(
+    model = (PaddingMasked if masks else nn.Sequential)(
         nn.Embedding(20, 8), nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 5)
     )
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)

@@ -72,7 +72,7 @@ def written_loss(loss: torch.Tensor, outputs: Sequence[Output]) -> LossCall | No
     """
     node, reductions = loss.grad_fn, []
     while node is not None and (_is_reduction(node) or is_reshape(node)):
-        if operation(node) not in ("neg", *_RESHAPED):
+        if operation(node) != "neg" and not is_reshape(node):
             reductions.append(operation(node))
         (node,) = _producers(node)
     if node is None:

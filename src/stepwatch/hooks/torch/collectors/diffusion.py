@@ -65,10 +65,14 @@ class NoiseLevels:
         return step.mode is Mode.TRAIN and self._is_listening
 
     def returned(
-        self, step: OpenStep, module: torch.nn.Module, name: str, given: object, output: object
-    ) -> None:  # fmt: skip
+        self,
+        step: OpenStep,  # noqa: ARG002
+        module: torch.nn.Module,  # noqa: ARG002
+        name: str,  # noqa: ARG002
+        given: object,
+        output: object,  # noqa: ARG002
+    ) -> None:
         """A part of a model returned."""
-        del step, module, name, output
         if self._is_listening:
             self._is_listening = not self._look(given)
 

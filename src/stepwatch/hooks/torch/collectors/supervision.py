@@ -227,19 +227,23 @@ class Supervision:
 
     def _mask(self, inputs: list[torch.Tensor]) -> torch.Tensor | None:
         """Return the mask of the first of the token ids, not 0 where they are no padding."""
-        for name, given in self._batch if inputs else ():
-            fits = given.shape == inputs[0].shape and given.device == inputs[0].device
-            if fits and "mask" in name.lower() and not given.is_floating_point():
+        for name, given in self._beside(inputs[0]) if inputs else ():
+            if "mask" in name.lower() and not given.is_floating_point():
                 return given
         return None
 
     def _flags(self, ids: torch.Tensor) -> torch.Tensor | None:
         """Return what may tell the model which token ids are padding, either way round."""
-        for name, given in self._batch:
-            fits = given.shape == ids.shape and given.device == ids.device and given.dim() == 2
-            if fits and (given.dtype is torch.bool or "mask" in name.lower()):
+        for name, given in self._beside(ids) if ids.dim() == 2 else ():
+            if given.dtype is torch.bool or "mask" in name.lower():
                 return given.to(torch.int64)
         return None
+
+    def _beside(self, ids: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+        """Yield what the model was given for each token id, by the names of its arguments."""
+        for name, given in self._batch:
+            if given.shape == ids.shape and given.device == ids.device:
+                yield name, given
 
     def _offset(
         self,

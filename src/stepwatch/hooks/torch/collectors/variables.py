@@ -192,11 +192,11 @@ def bootstraps(target: torch.Tensor) -> bool | None:
         target: Shape ``[batch]``.
     """
     rows = target.numel()
+    if rows < _LEAST_STATES or not (_has_next_states(rows) and _has_discount()):
+        return None  # as in most trainings: columns are read of the others alone
     rewards = [column for name, column in columns(rows) if _REWARD.fullmatch(name)]
-    if not rewards or rows < _LEAST_STATES or not (_has_next_states(rows) and _has_discount()):
-        return None
     goal = target.detach().reshape(-1).double()
-    return not any(torch.equal(goal, one.double()) for one in rewards)
+    return not any(torch.equal(goal, one.double()) for one in rewards) if rewards else None
 
 
 def _has_next_states(rows: int) -> bool:
