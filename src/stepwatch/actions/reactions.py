@@ -17,7 +17,6 @@ from time import monotonic
 
 from ..capture.control import AlreadyDone
 from ..errors import ConfigError, StepwatchError
-from ..formats.blackbox import last_record
 from ..formats.findings import ActionNote, Outcome, read_actions, write_actions
 from ..model.record import ScalarSteps, StepRecord
 from ..model.steps import Mode
@@ -291,7 +290,7 @@ class Reactions:
 
     def on_scalars(self, steps: ScalarSteps) -> None:
         """Handle steps in a row that all rules have evaluated."""
-        self.on_step(last_record(steps))
+        self.on_step(steps.last())
 
     def remote(self, send: object) -> None:
         """All is done in the process of the training."""

@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from ..errors import StepwatchError
 from ..formats import RunTarget
-from ..formats.blackbox import MESSAGE_FRAME, last_record, remove_ring, ring_path
+from ..formats.blackbox import MESSAGE_FRAME, remove_ring, ring_path
 from ..formats.interface import RunWriter
 from ..formats.manifest import End, working_folder
 from ..formats.native.blobs import encode_parts
@@ -261,7 +261,7 @@ class CompanionLink:
             rows = [self._soon.popleft() for _ in range(len(self._soon))]
             for steps in ScalarSteps.of(self._worker, rows):
                 self._frames.write_scalars(steps)
-                last = last_record(steps)
+                last = steps.last()
                 self._samples[last.mode, last.layout] = last
 
     def _wait_for_judgement(self, record: StepRecord) -> None:

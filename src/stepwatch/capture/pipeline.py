@@ -15,7 +15,6 @@ from itertools import chain, groupby
 from typing import Protocol, cast
 
 from ..errors import StoreAway
-from ..formats.blackbox import scalar_records
 from ..formats.interface import RunWriter
 from ..formats.manifest import End
 from ..formats.outage import store_the_last
@@ -65,6 +64,10 @@ class Pipeline:
             self._came,
             *(partial(self._write, writer) for writer in writers),
         ]
+        self._store_scalars_by: list[Callable[[ScalarSteps], object]] = [
+            self._scalars_came,
+            *(partial(self._write_scalars, writer) for writer in writers),
+        ]
         self._takers = [*self._on_step, *self._store_by]
         self._ticks: list[Callable[[], object]] = [
             *(one.tick for one in reversed(self.listeners) if hasattr(one, "tick")),
@@ -80,9 +83,20 @@ class Pipeline:
     def _write(self, writer: RunWriter, record: StepRecord) -> None:
         self.dropped.store(writer.write, record)
 
+    def _write_scalars(self, writer: RunWriter, steps: ScalarSteps) -> None:
+        if hasattr(writer, "write_scalars"):
+            self.dropped.store(writer.write_scalars, steps)
+        else:
+            _call_each(partial(self._write, writer, one) for one in steps.records())
+
     def _came(self, record: StepRecord) -> None:
         self.dropped.came(record.step != self._last_step)  # what is added to a step is no other
         self._last_step = record.step
+
+    def _scalars_came(self, steps: ScalarSteps) -> None:
+        first, last = steps.numbers[[0, -1], 0].tolist()
+        self.dropped.came(len(steps) - (first == self._last_step))
+        self._last_step = last
 
     def _tick(self, writer: RunWriter) -> None:
         self.dropped.store(writer.tick)
@@ -104,22 +118,22 @@ class Pipeline:
 
     def take_scalars(self, steps: ScalarSteps) -> None:
         """Take steps of which there are a few finite numbers only, later than the ones before."""
-        box, records = self._black_box, list(scalar_records(steps))
+        box = self._black_box
         keep, judge = [], []
         if box is not None:
-            keep, judge = [partial(box.record_scalars, steps)], [partial(box.judge, records[-1])]
-        shows = (partial(self._show, one, steps, records) for one in self.listeners)
-        takes = (partial(_call_each, iter(self._store_by), one) for one in records)
+            keep, judge = [partial(box.record_scalars, steps)], [partial(box.judge, steps.last())]
+        shows = (partial(self._show, one, steps) for one in self.listeners)
+        takes = (partial(store, steps) for store in self._store_scalars_by)
         _call_each(chain(keep, shows, judge, takes))
 
     @staticmethod
-    def _show(listener: Listener, steps: ScalarSteps, records: Sequence[StepRecord]) -> None:
+    def _show(listener: Listener, steps: ScalarSteps) -> None:
         if hasattr(listener, "on_scalars"):
             listener.on_scalars(steps)
         elif hasattr(listener, "on_sample"):
-            listener.on_sample(records[-1])
+            listener.on_sample(steps.last())
         else:
-            _call_each(partial(listener.on_step, one) for one in records)
+            _call_each(partial(listener.on_step, one) for one in steps.records())
 
     def tick(self) -> None:
         """Called a few times a second, and after the last step."""

@@ -25,7 +25,6 @@ from ..capture.profiling import Profiler
 from ..capture.recorder import Listener
 from ..config import environment
 from ..errors import StepwatchError
-from ..formats.blackbox import last_record
 from ..formats.manifest import FIRST_WORKER
 from ..formats.settings import RunSettings, read_settings, write_settings
 from ..forward.forwarder import Forwarder, Target
@@ -201,7 +200,7 @@ class SaveCosts:
     def on_scalars(self, steps: ScalarSteps) -> None:
         """Report what the last of some steps alike holds."""
         if self._waiting:
-            self.on_step(last_record(steps))
+            self.on_step(steps.last())
 
     def remote(self, send: object) -> MakeRemote | None:
         """Return what looks at the steps in another process; see ``capture.link.Divided``."""

@@ -53,7 +53,7 @@ from ..model.record import Layout, ScalarSteps, StepRecord, TensorInfo
 from ..model.steps import Mode
 from ..numerics.digest import crc32c_of_array
 from ..numerics.elements import kernel
-from ..numerics.statistics import NUM_FIELDS, summarize_numbers
+from ..numerics.statistics import NUM_FIELDS, statistics_of_numbers
 from ..store import BytesLike, Store, open_store, scheme_of
 from ..store.local import local_path, make_private_folder, private_opener
 from .native.blobs import BlobFile, encode_parts
@@ -484,38 +484,10 @@ def step_frames(frame: Frame) -> Iterator[Frame]:
     if numbers is None or values is None or numbers.shape != (len(values), 3) or values.ndim != 2:
         raise CorruptRun(f"frame {frame.sequence} of {frame.worker}", 0, "no steps")
     for (step, mode_step, time_ns), rows in zip(
-        numbers.tolist(), scalar_statistics(values), strict=True
+        numbers.tolist(), statistics_of_numbers(values), strict=True
     ):
         meta = {**frame.meta, "step": step, "mode_step": mode_step, "time_ns": time_ns}
         yield replace(frame, kind=STEP_FRAME, meta=meta, arrays={STATISTICS_ARRAY: rows})
-
-
-def scalar_statistics(values: Array) -> npt.NDArray[np.float64]:
-    """Return the statistics of tensors of one element.
-
-    Args:
-        values: Their values, shape ``[steps, tensors]``.
-
-    Returns:
-        Shape ``[steps, tensors, NUM_FIELDS]``.
-    """
-    rows = np.empty((values.size, NUM_FIELDS))
-    summarize_numbers(tuple(values.ravel().tolist()), rows, 0)
-    return rows.reshape(*values.shape, NUM_FIELDS)
-
-
-def scalar_records(steps: ScalarSteps) -> Iterator[StepRecord]:
-    """Yield each of some steps as a record of its own."""
-    for (step, mode_step, time_ns), rows in zip(
-        steps.numbers.tolist(), scalar_statistics(steps.values), strict=True
-    ):
-        yield StepRecord(steps.worker, steps.mode, step, mode_step, time_ns, steps.layout, rows)
-
-
-def last_record(steps: ScalarSteps) -> StepRecord:
-    """Return the last of some steps as a record of its own."""
-    (last,) = scalar_records(steps.at([-1]))
-    return last
 
 
 def read_frames(

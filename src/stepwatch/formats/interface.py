@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..model.record import StepRecord
+from ..model.record import ScalarSteps, StepRecord, step_numbers
 from ..model.steps import Mode
 
 if TYPE_CHECKING:
@@ -56,10 +56,12 @@ class StepRange:
         return self.mode_first + (self.count - 1) * self.mode_stride
 
 
-def step_ranges(records: Sequence[StepRecord]) -> list[StepRange]:
+def step_ranges(records: Sequence[StepRecord | ScalarSteps]) -> list[StepRange]:
     """Return the steps of some records as few evenly spaced ranges."""
     return join_ranges(
-        [StepRange(record.mode, record.step, 1, 0, record.mode_step, 0) for record in records]
+        StepRange(one.mode, step, 1, 0, mode_step, 0)
+        for one in records
+        for step, mode_step, _ in step_numbers(one)
     )
 
 
@@ -236,7 +238,11 @@ StoredAt = Callable[[str, Mode, int], "Stored | None"]
 
 
 class RunWriter(Protocol):
-    """Writes one worker's part of a run. Everything here runs on the background thread."""
+    """Writes one worker's part of a run. Everything here runs on the background thread.
+
+    It may have ``write_scalars(steps)``, called in place of ``write`` with steps in a row, a
+    ``ScalarSteps``.
+    """
 
     @property
     def lost(self) -> int:

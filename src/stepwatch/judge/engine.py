@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from ..formats.blackbox import scalar_records
 from ..model.finding import Finding
 from ..model.record import Layout, ScalarSteps
 from ..model.steps import Mode
@@ -153,7 +152,7 @@ class Watch:
                 rows.append(row)
                 ended_ns = time_ns
         findings: list[Finding] = []
-        for record in scalar_records(steps.at(rows)):
+        for record in steps.at(rows).records():
             step = StepView([record], patterns, others=others)
             self._observed.add(step)
             self._evaluated_ns = step.time_ns

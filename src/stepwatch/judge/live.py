@@ -13,7 +13,6 @@ from typing import Any
 import numpy.ma  # noqa: F401  np.median imports it when first called: not in a step of training
 
 from ..capture.companion import MakeRemote, Report
-from ..formats.blackbox import scalar_records
 from ..formats.findings import write_findings, write_statuses
 from ..formats.manifest import FIRST_WORKER, are_several, read_manifest
 from ..model.finding import Finding
@@ -107,7 +106,7 @@ class LiveWatch:
     def on_scalars(self, steps: ScalarSteps) -> None:
         """Judge steps of a few finite numbers."""
         if self._joint is not None:
-            for record in scalar_records(steps):
+            for record in steps.records():
                 self.on_step(record)
             return
         self._report(self._watch.evaluate_scalars(steps, self._patterns, others=self._others))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..numerics.statistics import COUNT, NAN, NEGINF, SUM
+from ..numerics.statistics import COUNT, NAN, NEGINF, SUM, statistics_of_numbers
 from .collection import loss_function, subject
 from .steps import Mode
 
@@ -238,3 +238,29 @@ class ScalarSteps:
     def at(self, rows: Sequence[int]) -> ScalarSteps:
         """Return some of them, by their places; -1 is the last."""
         return replace(self, numbers=self.numbers[rows], values=self.values[rows])
+
+    @property
+    def statistics(self) -> npt.NDArray[np.float64]:
+        """Of each tensor at each step, shape ``[steps, tensors, NUM_FIELDS]``; computed anew."""
+        return statistics_of_numbers(self.values)
+
+    def records(self) -> Iterator[StepRecord]:
+        """Yield each step as a record of its own."""
+        numbers = self.numbers.tolist()
+        for (step, mode_step, time_ns), rows in zip(numbers, self.statistics, strict=True):
+            yield StepRecord(self.worker, self.mode, step, mode_step, time_ns, self.layout, rows)
+
+    def last(self) -> StepRecord:
+        """Return the last step as a record of its own."""
+        return next(self.at([-1]).records())
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def step_numbers(steps: StepRecord | ScalarSteps) -> list[list[int]]:
+    """Return global step, step within the mode and time of each step."""
+    if isinstance(steps, ScalarSteps):
+        numbers: list[list[int]] = steps.numbers.tolist()
+        return numbers
+    return [[steps.step, steps.mode_step, steps.time_ns]]

@@ -128,6 +128,20 @@ def summarize_numbers(numbers: tuple[float, ...], out_rows: Row, first: int) -> 
         summarize_into(np.asarray(number, np.float64), out_rows[row])
 
 
+def statistics_of_numbers(values: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
+    """Return the statistics of tensors of one element.
+
+    Args:
+        values: The element of each, shape ``[steps, tensors]``, float64.
+
+    Returns:
+        Shape ``[steps, tensors, NUM_FIELDS]``.
+    """
+    rows = np.empty((values.size, NUM_FIELDS))
+    summarize_numbers(tuple(values.ravel().tolist()), rows, 0)
+    return rows.reshape(*values.shape, NUM_FIELDS)
+
+
 def use_threads(functions: Sequence[int]) -> None:
     """Let the calling thread be helped by a framework's threads when it reads large arrays.
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, cast
 
-import numpy as np
-
 from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, Rule, Selection
 from ..judge.step_view import StepNumber, StepView
@@ -18,7 +16,7 @@ from ..numerics.measures import loss_fall_percent, loss_verdict, number, robust_
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .circumstances import Circumstances, Reason, Stages
 from .history import FELL, LOST, WAIT, FirstValues, LossHistory, LossJump, RecentLosses
-from .shared import BINARY, begun_anew, has_sums, is_loss, is_scalar, losses_of, of_same_loss
+from .shared import BINARY, begun_anew, has_sums, is_loss, is_scalar, losses_of, means, of_same_loss
 
 #: A model that was given other weights so often is trained for one task after the other.
 MOST_BEGUN = 3
@@ -189,7 +187,7 @@ class LossNotDecreasing(Rule):
             return
         if step.trains:
             for group in step.groups("learning_rates"):
-                rate = float(np.abs(group.quantity("mean")).max())
+                rate = max(map(abs, means(group)))
                 self._rates = max(self._rates[0], rate), rate
         if not step.is_of(self.mode):
             return

@@ -5,14 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stepwatch.formats.interface import StepRange, join_ranges, step_ranges
+from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.observations import SCHEMA, to_records, to_table
-from stepwatch.model.record import StepRecord
+from stepwatch.formats.native.reader import NativeReader
+from stepwatch.formats.native.writer import NativeWriter, start_run
+from stepwatch.model.record import ScalarRow, ScalarSteps, StepRecord
 from stepwatch.model.steps import Mode
+from stepwatch.store import open_store
+from stepwatch.testing import make_record
 from tests.support.formats.native.native_records import assert_same_record, records, uniform_records
 
 
@@ -63,6 +69,37 @@ class TestToRecords:
             for record, raw in zip(made, raws, strict=True)
         ]
         assert expected == found
+
+    def test_steps_of_a_few_numbers_are_stored_as_one_by_one(self, tmp_path):
+        """Among others, one with raw values; also what is not finite."""
+        full = make_record(0, {"loss/x": np.ones(3, np.float32), "w": np.ones(2)}, raw=True)
+        losses = make_record(0, {"loss/x": np.float32(1)}).layout
+        numbers = (0.5, np.inf, np.nan, -0.0)
+        rows = [
+            ScalarRow(Mode.TRAIN, losses, 1 + 2 * index, 1 + index, 10 + index, (number,))
+            for index, number in enumerate(numbers)
+        ]
+        (steps,) = ScalarSteps.of("worker_0", rows)
+        one_by_one, together = (open_store(tmp_path / name) for name in ("one", "all"))
+        for store, later in ((one_by_one, [*steps.records()]), (together, [steps])):
+            start_run(store, Manifest("run", 0, pid=0))
+            writer = NativeWriter(store, "worker_0")
+            for record in (full, *later):
+                if isinstance(record, StepRecord):
+                    writer.write(record)
+                else:
+                    writer.write_scalars(record)
+            assert 5 == writer.lost  # so far
+            writer.close(End("finished", 1, 5))
+            assert 0 == writer.lost
+
+        readers = [NativeReader(store) for store in (one_by_one, together)]
+        for reader in readers:
+            reader.refresh()
+        expected, found = (list(reader.records("worker_0")) for reader in readers)
+        assert 5 == len(expected) == len(found)
+        for one, other in zip(expected, found, strict=True):
+            assert_same_record(one, other)
 
     def test_equal_layouts_become_one_object(self):
         """Also from table to table: what is looked up in a layout is looked up once."""

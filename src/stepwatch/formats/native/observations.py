@@ -17,10 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...model.json_text import parse_json
-from ...model.record import Layout, StepRecord, TensorInfo
+from ...model.record import Layout, ScalarSteps, StepRecord, TensorInfo, step_numbers
 from ...model.steps import Mode
 from ...numerics.columns import array, empty, lists, numbers, texts, valid, whole
-from ...numerics.statistics import FIELDS, MIN
+from ...numerics.statistics import FIELDS, MIN, NUM_FIELDS
 
 #: The type of a text column.
 TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -111,7 +111,7 @@ _LAYOUT_TEXTS = ("tensor", "collection", "dtype", "shape", "offset", "subject", 
 
 
 def to_table(
-    records: Sequence[StepRecord],
+    records: Sequence[StepRecord | ScalarSteps],
     blobs: Sequence[str | None],
     columns: Sequence[str] | None = None,
 ) -> pa.Table:
@@ -127,33 +127,43 @@ def to_table(
     return table if columns is None else table.select(list(columns))
 
 
-def _table(records: Sequence[StepRecord], blobs: Sequence[str | None]) -> pa.Table:
+def _table(records: Sequence[StepRecord | ScalarSteps], blobs: Sequence[str | None]) -> pa.Table:
     texts = {name: Texts() for name in TEXT_COLUMNS}
     layouts = {id(record.layout): record.layout for record in records}
     known = {which: _layout_columns(layout, texts) for which, layout in layouts.items()}
-    each = [known[id(record.layout)] for record in records]
-    codes = {name: np.concatenate([one[name] for one in each]) for name in each[0]}
-    widths = [len(record.layout) for record in records]
+    steps = [step_numbers(record) for record in records]
+    counts = [len(one) for one in steps]
+    each = [(known[id(one.layout)], count) for one, count in zip(records, counts, strict=True)]
+    codes = {
+        name: np.concatenate([np.tile(one[name], count) for one, count in each])
+        for name in each[0][0]
+    }
+    widths = np.repeat([len(record.layout) for record in records], counts)
     modes = texts["mode"].codes([record.mode.value for record in records])
     trainable, groups = codes.pop("trainable"), codes.pop("optimizer_groups")
-    statistics = np.concatenate([record.statistics for record in records])
+    statistics = np.concatenate([_statistics(record) for record in records])
+    step, mode_step, time_ns = np.concatenate(steps).T
     columns: dict[str, pa.Array] = {
-        "step": array(np.repeat([record.step for record in records], widths)),
-        "mode_step": array(np.repeat([record.mode_step for record in records], widths)),
-        "time_ns": array(np.repeat([record.time_ns for record in records], widths)),
+        "step": array(np.repeat(step, widths)),
+        "mode_step": array(np.repeat(mode_step, widths)),
+        "time_ns": array(np.repeat(time_ns, widths)),
         "order": array(codes.pop("order")),
         "trainable": array(trainable > 0, nulls=trainable < 0),
         "optimizer_groups": array(groups, nulls=groups < 0),
-        "digest": _digests(records),
-        "exponents": _exponents(records),
+        "digest": _digests(records, len(statistics)),
+        "exponents": _exponents(records, len(statistics)),
     }
-    codes["mode"] = np.repeat(modes, widths)
-    codes["blob"] = texts["blob"].codes(_blob_names(records, blobs, len(statistics)))
+    codes["mode"] = np.repeat(np.repeat(modes, counts), widths)
+    codes["blob"] = _blob_codes(records, blobs, texts["blob"], len(statistics))
     columns |= {name: texts[name].column(codes[name]) for name in TEXT_COLUMNS}
     for index, field in enumerate(_STATISTICS):
         values = statistics[:, index]
         columns[field.name] = _counts(values) if index < MIN else array(values)
     return pa.Table.from_arrays([columns[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+def _statistics(steps: StepRecord | ScalarSteps) -> npt.NDArray[np.float64]:
+    return steps.statistics.reshape(-1, NUM_FIELDS)
 
 
 def _layout_columns(
@@ -192,43 +202,49 @@ def _offset_text(offset: tuple[int, ...] | None) -> str | None:
     return None if offset is None else _shape_text(offset)
 
 
-def _digests(records: Sequence[StepRecord]) -> pa.Array:
-    found = _by_tensor(records, [record.digests for record in records])
+def _digests(records: Sequence[StepRecord | ScalarSteps], num_rows: int) -> pa.Array:
+    found = _by_tensor(records, "digests")
     if found is None:
-        return pa.nulls(sum(len(record.layout) for record in records), pa.uint64())
+        return pa.nulls(num_rows, pa.uint64())
     nulls = np.array([one is None for one in found])
     return array(np.array([one or 0 for one in found], np.uint64), nulls=nulls)
 
 
-def _exponents(records: Sequence[StepRecord]) -> pa.Array:
-    found = _by_tensor(records, [record.exponents for record in records])
-    if found is None:
-        return pa.nulls(
-            sum(len(record.layout) for record in records), SCHEMA.field("exponents").type
-        )
-    return lists(found)
+def _exponents(records: Sequence[StepRecord | ScalarSteps], num_rows: int) -> pa.Array:
+    found = _by_tensor(records, "exponents")
+    return pa.nulls(num_rows, SCHEMA.field("exponents").type) if found is None else lists(found)
 
 
-def _by_tensor(
-    records: Sequence[StepRecord], values: Sequence[Mapping[str, T]]
-) -> list[T | None] | None:
+def _by_tensor(records: Sequence[StepRecord | ScalarSteps], name: str) -> list[Any] | None:
     """Return for each row what only some tensors of some steps have; ``None`` if none has it."""
-    if not any(values):
+    if not any(isinstance(one, StepRecord) and getattr(one, name) for one in records):
         return None
-    rows = zip(records, values, strict=True)
-    return [of.get(one.name) for record, of in rows for one in record.layout.tensors]
+    found: list[Any] = []
+    for one in records:
+        if isinstance(one, StepRecord):
+            of = getattr(one, name)
+            found += [of.get(tensor.name) for tensor in one.layout.tensors]
+        else:
+            found += [None] * one.values.size
+    return found
 
 
-def _blob_names(
-    records: Sequence[StepRecord], blobs: Sequence[str | None], num_rows: int
-) -> list[str | None]:
+def _blob_codes(
+    records: Sequence[StepRecord | ScalarSteps],
+    blobs: Sequence[str | None],
+    texts: Texts,
+    num_rows: int,
+) -> npt.NDArray[np.int32]:
+    """Return for each row the number of the file that holds its raw value, -1 for none."""
     if not any(blobs):
-        return [None] * num_rows
-    return [
-        blob if tensor.name in record.raw else None
-        for record, blob in zip(records, blobs, strict=True)
-        for tensor in record.layout.tensors
-    ]
+        return np.full(num_rows, -1, np.int32)
+    names: list[str | None] = []
+    for one, blob in zip(records, blobs, strict=True):
+        if isinstance(one, StepRecord):
+            names += [blob if tensor.name in one.raw else None for tensor in one.layout.tensors]
+        else:
+            names += [None] * one.values.size
+    return texts.codes(names)
 
 
 def to_records(

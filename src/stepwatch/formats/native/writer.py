@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ...errors import RunExists, StoreAway, StoreError
-from ...model.record import StepRecord
+from ...model.record import ScalarSteps, StepRecord, step_numbers
 from ...numerics.columns import numbers, rows_where
 from ...store import Store, put_parts
 from ..interface import StepRange, step_ranges
@@ -50,6 +50,9 @@ GATHER_ROWS = 100_000
 GATHER_BYTES = 64 << 20
 # On a disk that others fill, the note needs a block for itself and one for its folder.
 RESERVE_BYTES = 16 << 10
+
+
+_Steps = StepRecord | ScalarSteps
 
 
 def start_run(store: Store, manifest: Manifest) -> None:
@@ -101,12 +104,12 @@ class NativeWriter:
         self._received = self._stored = 0
         self._worker = worker
         self._clock = clock
-        self._pending: list[StepRecord] = []
+        self._pending: list[_Steps] = []
         self._rows = 0
         self._bytes = 0
         self._since = 0.0
         # What is to be a part each, in order; one was tried where the store is away.
-        self._parts: deque[list[StepRecord]] = deque()
+        self._parts: deque[list[_Steps]] = deque()
         self._parts_bytes = 0
         self._outage = Outage(clock)
         self._last_step, self._again = (follows.last, follows.again) if follows else (-1, 0)
@@ -125,13 +128,24 @@ class NativeWriter:
         Raises:
             StoreAway: The store is away, and as much as may wait for it does.
         """
-        self._received += 1
-        size = _size_bytes(record)
+        self._take(record, 1)
+
+    def write_scalars(self, steps: ScalarSteps) -> None:
+        """Take steps in a row, later than the ones before.
+
+        Raises:
+            StoreAway: The store is away, and as much as may wait for it does.
+        """
+        self._take(steps, len(steps))
+
+    def _take(self, steps: _Steps, count: int) -> None:
+        self._received += count
+        size = _size_bytes(steps)
         self._outage.check_room(self._parts_bytes + self._bytes + size)
         if not self._pending:
             self._since = self._clock()
-        self._pending.append(record)
-        self._rows += len(record.layout)
+        self._pending.append(steps)
+        self._rows += count * len(steps.layout)
         self._bytes += size
         if self._rows >= GATHER_ROWS or self._bytes >= GATHER_BYTES:
             self._gather()
@@ -166,7 +180,8 @@ class NativeWriter:
         """Store the parts that wait; keep them where the store is away."""
         while self._parts and self._outage.asks_again:
             records = self._parts.popleft()
-            span = Span(self._worker, records[0].step, records[-1].step, self._again)
+            first, last = step_numbers(records[0])[0][0], step_numbers(records[-1])[-1][0]
+            span = Span(self._worker, first, last, self._again)
             try:
                 part = self._store_part(span, records)
             except StoreAway as error:
@@ -176,22 +191,24 @@ class NativeWriter:
             finally:
                 self._parts_bytes = sum(_size_bytes(one) for part in self._parts for one in part)
             self._outage.ends()
-            self._stored += len(records)
+            self._stored += sum(_count(one) for one in records)
             self._last_step = span.last
             self._levels.add(part)
 
-    def _store_part(self, span: Span, records: list[StepRecord]) -> KnownPart:
+    def _store_part(self, span: Span, records: list[_Steps]) -> KnownPart:
         """Store raw values, then the rows that name them."""
         arrays = {
             f"{record.step}/{name}": array
             for record in records
+            if isinstance(record, StepRecord)
             for name, array in record.raw.items()
         }
         blob = None
         if arrays:
             put_parts(self._store, tensors_key(span), blobs.encode_checked(arrays))
             blob = blob_name(span)
-        table = to_table(records, [blob if record.raw else None for record in records])
+        has_raw = (isinstance(one, StepRecord) and one.raw for one in records)
+        table = to_table(records, [blob if has else None for has in has_raw])
         meta = PartMeta(self._last_step, tuple(step_ranges(records)))
         return write_part(self._store, span, fresh_rows(table), meta)
 
@@ -204,8 +221,14 @@ class NativeWriter:
             self._store.put(end_key(self._worker), end.to_json())
 
 
-def _size_bytes(record: StepRecord) -> int:
-    return record.statistics.nbytes + sum(array.nbytes for array in record.raw.values())
+def _count(steps: _Steps) -> int:
+    return len(steps) if isinstance(steps, ScalarSteps) else 1
+
+
+def _size_bytes(steps: _Steps) -> int:
+    if isinstance(steps, ScalarSteps):
+        return steps.numbers.nbytes + steps.values.nbytes
+    return steps.statistics.nbytes + sum(array.nbytes for array in steps.raw.values())
 
 
 def truncate(store: Store, worker: str, first: int) -> Span:
