@@ -343,7 +343,7 @@ class TestColumns:
         assert ([0, 3, 6], [0, 1, 2]) == (knots["step"], knots["epoch"])
 
     def test_only_what_came_since_is_sent(self, tmp_path):
-        """To who says which columns it has; and all to who has others."""
+        """To who has columns as wide or, of other lines, wider; all to who has narrower ones."""
         writer = begin(tmp_path / "run")
         for step in range(10):
             writer.write(make_record(step, make_arrays(step)))
@@ -356,12 +356,15 @@ class TestColumns:
         trial.refresh()
         new = api.scalars(trial, {"since": "9", "width": "1"})["lines"][0]
         cells = api.matrix(trial, {"since": "9", "width": "1"})
-        others = api.scalars(trial, {"since": "9", "width": "2"})["lines"][0]
+        beside = api.scalars(trial, {"since": "8", "width": "4"})["lines"][0]
+        narrower = {"since": "9", "width": "1", "points": "10"}
+        others = api.scalars(trial, narrower)["lines"][0]
         writer.close(End("finished", 1, 12))
 
         assert ([9, 10, 11], False) == (new["x"], new["whole"])
         assert ([9, 10, 11], 3) == (cells["first"], len(cells["cells"][0]))
-        assert (12, True) == (len(others["x"]), others["whole"])
+        assert ([8, 9, 10, 11], False) == (beside["x"], beside["whole"])
+        assert (2, 6, True) == (others["width"], len(others["x"]), others["whole"])
 
     def test_what_is_not_finite_is_told_apart_from_what_was_not_observed(self, faulty):
         """Both have no value; columns of the first are named."""

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { seconds } from "../../src/stepwatch/dashboard/static/format.js";
-import { commonPrefix, conditions, csv, difference, inRow, interpolate, merged, nearest, ofAll, roundSteps, sinceOf, smoothed, suitsLog, ticks } from "../../src/stepwatch/dashboard/static/numbers.js";
+import { commonPrefix, conditions, csv, difference, inRow, interpolate, isWider, keyOf, merged, nearest, ofAll, roundSteps, sinceOf, smoothed, suitsLog, ticks } from "../../src/stepwatch/dashboard/static/numbers.js";
 
 const line = (x, y, more = {}) => ({ name: "loss", group: "losses", mode: "TRAIN", worker: "", x, y, width: 1, whole: false, ...more });
 
@@ -15,6 +15,12 @@ test("new columns stand behind the old ones, and the last bucket is replaced", (
 
 test("a line that is sent whole replaces the old one", () => {
   assert.deepEqual(merged(line([0, 1], [5, 4]), line([0, 2], [4.5, 3], { whole: true, width: 2 }), 0).x, [0, 2]);
+});
+
+test("only a line that goes on with other buckets than the page has is asked for again", () => {
+  const has = new Map([line([0], [5])].map((one) => [keyOf(one), one]));
+  const found = [line([2], [3]), line([2], [3], { width: 2 }), line([0], [3], { width: 2, whole: true }), line([2], [3], { name: "other", width: 2 })];
+  assert.deepEqual(found.map((one) => isWider(has, one)), [false, true, false, false]);
 });
 
 test("a band that begins later has the old values as its edges", () => {

@@ -95,7 +95,10 @@ def _step_seconds(
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """What a page has already: columns before ``step``, of buckets of this ``width``."""
+    """What a page has already: columns before ``step``, of buckets at most so wide.
+
+    ``step`` begins a bucket of that width, and so of each narrower one: widths are powers of two.
+    """
 
     step: int = -1
     width: int = 0
@@ -422,7 +425,7 @@ class Columns:
         ``at`` is where its last value lies, where that is not at the last step of its mode.
         """
         found = envelopes.of_row(0)
-        whole = since.width != envelopes.width
+        whole = since.width < envelopes.width
         start = 0 if whole else int(np.searchsorted(found.first, since.step))
         (last,) = _rounded(np.array([envelopes.newest(0)]))
         at = envelopes.newest_step(0)

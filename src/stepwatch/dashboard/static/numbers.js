@@ -40,6 +40,10 @@ export function merged(old, fresh, since) {
   return line;
 }
 
+/** Whether a line that the server goes on with has other buckets than what the page has of it.
+ * @param {Map<string, Line>} lines by their keys @param {Line} fresh */
+export const isWider = (lines, fresh) => !fresh.whole && (lines.get(keyOf(fresh))?.width ?? fresh.width) !== fresh.width;
+
 /** From where on the server has to send again: the bucket that holds the last step.
  * @param {number} last @param {number} width */
 export const sinceOf = (last, width) => Math.floor(Math.max(0, last) / width) * width;

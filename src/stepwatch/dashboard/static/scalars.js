@@ -1,7 +1,7 @@
 // A grid of figures over all numbers that people follow, with one range, axis and smoothing.
 
 import { choice, el } from "./dom.js";
-import { keyOf, merged, sinceOf } from "./numbers.js";
+import { isWider, keyOf, merged, sinceOf } from "./numbers.js";
 import { axisLabel, lineFigure, logBox, logOf } from "./lines.js";
 import { ask } from "./net.js";
 import { parseList, parseRange, writeList } from "./url.js";
@@ -138,6 +138,7 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
     const since = has ? sinceOf(told.last_step, width) : undefined;
     const asked = within ? { first: within[0], last: within[1] } : has ? { since, width } : {};
     const fresh = await ask("scalars", { run, points: 600, axis: query.axis, ...asked }, signal);
+    if (has && fresh.lines.some((line) => isWider(lines, line))) return update(true);
     const next = new Map();
     for (const line of fresh.lines) next.set(keyOf(line), merged(lines.get(keyOf(line)), line, since ?? 0));
     if (within) for (const [key, line] of lines) if (!next.has(key)) next.set(key, line); // what is not read for a part

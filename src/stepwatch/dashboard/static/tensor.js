@@ -5,7 +5,7 @@ import { count, number, plural } from "./format.js";
 import { heatFigure } from "./heatmap.js";
 import { lineFigure, logOf } from "./lines.js";
 import { ask } from "./net.js";
-import { interpolate, keyOf, merged, sinceOf } from "./numbers.js";
+import { interpolate, isWider, keyOf, merged, sinceOf } from "./numbers.js";
 import { parseRange } from "./url.js";
 
 export async function show({ content, query, signal, state, choose }) {
@@ -43,6 +43,7 @@ export async function show({ content, query, signal, state, choose }) {
     const since = !whole && !within && width ? sinceOf(told.last_step, width) : undefined;
     const asked = within ? { first: within[0], last: within[1] } : since === undefined ? {} : { since, width };
     const fresh = await ask("series", { run, name, statistic: query.statistic, points: 800, axis: query.axis, ...asked }, signal);
+    if (since !== undefined && fresh.lines.some((line) => isWider(lines, line))) return curve(true);
     lines = new Map(fresh.lines.map((line) => [keyOf(line), merged(lines.get(keyOf(line)), line, since ?? 0)]));
     told = within && told ? { ...fresh, first_step: told.first_step, last_step: told.last_step } : fresh;
     series.rename(`${fresh.statistic} of ${name}`);
