@@ -101,6 +101,7 @@ TITLES: Mapping[str, str] = {
     "loss_direction:maximized": "loss is maximized",
     "loss_direction:outweighed": "a term of the loss has the wrong sign",
     "loss_direction:pushed_apart": "loss falls as the model gets worse",
+    "loss_direction:log_term": "a term of the loss has the wrong sign",
     "loss_direction:uphill": "updates go up the gradient",
     "loss_direction:zero_metric": "metric is 0 while the loss falls",
     "loss_input": "loss is given the wrong input",

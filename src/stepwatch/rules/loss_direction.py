@@ -28,6 +28,8 @@ UNBOUNDED = 10.0
 #: A criterion pushes predictions away from their targets if it does so many of both classes; and
 #: they have gone there once their correlation is below this, and lower than at first.
 PUSHED, OPPOSED = 0.95, -0.2
+#: A term is pulled the same way at so many looks in a row.
+LEAST_LOOKS = 6
 #: So many values of a metric, and of the loss, are enough to judge; it is judged at each so many.
 LEAST_METRICS, LEAST_LOSSES, EVERY = 10, 100, 10
 
@@ -48,6 +50,9 @@ class LossDirection(Rule):
     grows that is taken away, as a KL divergence by the wrong sign.
     ``pushed_apart``: a criterion that a script writes itself pushes predicted probabilities down
     where the target is 1 and up where it is 0, and they become the opposite of the targets.
+    ``log_term``: what is part of the loss by itself and in an exponential, as a log-variance or
+    what a log-determinant is made of, is pulled the same way by both, so the loss has no least
+    value.
     """
 
     name = "loss_direction"
@@ -90,6 +95,8 @@ class LossDirection(Rule):
         self._steps += bool(losses)
         for one, value in losses.items():
             self._all.setdefault(one, Fifths()).add(value)
+        for worker in step.workers:
+            yield from self._evaluate_log_terms(step, worker, next(iter(losses), "loss"))
         if len(losses) != 1:
             return
         (name, value), *_ = losses.items()
@@ -143,6 +150,32 @@ class LossDirection(Rule):
                         remedy="look at the sign of the loss: of a score such as Dice, IoU or an"
                         " overlap the loss is 1 - score; else see whether the targets are those of"
                         " the other class",
+                    )
+
+    def _evaluate_log_terms(self, step: StepView, worker: str, name: str) -> Findings:
+        """Judge what is part of a loss by itself and in an exponential."""
+        for group in prefixed(step, "loop", "loop/log_term/"):
+            for tensor in group if group.record.worker == worker else ():
+                same, layer = tensor.scalar, tensor.name.split("/", 2)[2]
+                key = worker, "log_term", layer
+                if math.isnan(same):
+                    continue
+                times = self.streak(key, same > 0)
+                if times >= LEAST_LOOKS:
+                    what = "a term" if layer.startswith("#") else f"what {layer} makes"
+                    yield self.finding(
+                        step,
+                        name,
+                        f"{name} has no least value: {what} is part of it by itself and in an"
+                        f" exponential, and both fall the same way, {in_a_row(times, 'look')} up to"
+                        f" step {step.train_step}",
+                        worker=worker,
+                        value=float(times),
+                        threshold=float(LEAST_LOOKS),
+                        condition="log_term",
+                        remedy="look at the sign of the logarithm: a negative log-likelihood loses"
+                        " log|det dz/dx| and gains log_std, or half of log_var; a KL divergence"
+                        " loses half of log_var",
                     )
 
     def _evaluate_terms(

@@ -63,6 +63,8 @@ _SAME_RANGE = frozenset({
     *("view", "reshape_alias", "unsafe_view", "squeeze", "unsqueeze", "expand", "clone", "alias"),
     *("to_copy", "transpose", "permute", "t", "select", "slice", "index", "unbind", "split"),
 })  # fmt: skip
+# So many operations are looked at for the layer before one.
+_MOST_BEFORE = 32
 # What is no more than this is an epsilon.
 _EPSILON = 1e-2
 
@@ -586,6 +588,15 @@ def _title(
             return f"{operation(node)} (before {module})"
         following = consumers[following]
     return operation(node)
+
+
+def layer_before(node: Any, names: Mapping[int, str]) -> str:
+    """Return the last module with parameters that a value went through, alone; empty for none."""
+    for _ in range(_MOST_BEFORE):
+        if node is None or (module := _module_of(node, names)):
+            return "" if node is None else module
+        node = _input_of(node)
+    return ""
 
 
 @cache

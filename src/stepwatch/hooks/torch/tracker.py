@@ -30,6 +30,7 @@ from .collectors.dependence import Dependence
 from .collectors.derivatives import Derivatives
 from .collectors.diffusion import NoiseLevels
 from .collectors.embedding import Embeddings, LookedUp, Tokens
+from .collectors.log_terms import LogTerms
 from .collectors.logged import LoggedScalars
 from .collectors.loop import Loop
 from .collectors.loss import LossInputs
@@ -189,6 +190,7 @@ class Tracker(HookGuard):
         )
         noise = NoiseLevels(observer)
         self._criteria = criteria = Criteria(scalars)
+        self._log_terms = log_terms = LogTerms(names, scalars)
         self._waiting = waiting = WaitingOptimizers(names, self.optimizers, observer)
         self._derivatives = derivatives = Derivatives(
             names, self.optimizers, observer, scalars, current
@@ -247,7 +249,7 @@ class Tracker(HookGuard):
             (
                 "backward_ends",
                 *(loop.after_backward, layers.after_backward, supervision.after_backward),
-                *(waiting.after_backward, criteria.after_backward),
+                *(waiting.after_backward, criteria.after_backward, log_terms.after_backward),
             ),
             (
                 "update_begins",
@@ -264,7 +266,7 @@ class Tracker(HookGuard):
             (
                 "pauses",
                 *(dependence.forget, supervision.forget, policies.forget, pairs.forget),
-                *(loop.pause, profile.pause, criteria.forget),
+                *(loop.pause, profile.pause, criteria.forget, log_terms.forget),
             ),
         ):
             self.events.subscribe(event, *subscribers)
@@ -566,6 +568,7 @@ class Tracker(HookGuard):
         self._dependence.before_backward(step, roots)
         self._setup.before_backward(step, roots)
         self._pairs.before_backward(roots)
+        self._log_terms.before_backward(step, roots)
         self._derivatives.before_backward(roots)
 
     def before_thin_backward(self, roots: object) -> None:
