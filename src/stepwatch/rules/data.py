@@ -15,7 +15,14 @@ from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import Floats, listed, number
 from .history import Series
-from .shared import BINARY, DependenceSample, dependence_samples, in_a_row, of_same_loss
+from .shared import (
+    BINARY,
+    DependenceSample,
+    dependence_samples,
+    in_a_row,
+    of_same_loss,
+    prefixed,
+)
 
 #: Targets of which so many are the input at another position are that input.
 COPY_SHARE = 0.95
@@ -57,19 +64,20 @@ _REMEDIES = {
 class Dependence(Rule):
     """Predictions that depend on what they must not, or not on what they should.
 
-    Derivatives of one row of a prediction, by what its batch became in the first layer, are
-    exact about what it depends on. ``future``: a model whose targets are the next tokens uses later
-    ones. ``blind``: it uses tokens further back and not those right before. ``samples``: the
-    prediction of a sample depends on other samples; ``as_time``, because a recurrent layer takes
-    them for steps of time, as its sizes show. By the targets themselves: ``order``,
-    they are the next tokens, in another order than the predictions; ``ahead``, they are the next
-    but one. ``flipped``: they lie on their pictures flipped or turned, such as masks that a random
-    augmentation left where they were. ``reshaped``: the elements of what the model is given are
-    pictures where the axis of channels is read at its other place, and none as they are.
+    Derivatives of one row of a prediction, by what its batch became in the first layer, are exact
+    about what it depends on. ``future``: a model whose targets are the next tokens uses later ones,
+    or, in JAX, its mask of constants lets each token see those after it. ``blind``: it uses tokens
+    further back and not those right before. ``samples``: the prediction of a sample depends on
+    other samples; ``as_time``, because a recurrent layer takes them for steps of time, as its sizes
+    show. By the targets themselves: ``order``, they are the next tokens, in another order than the
+    predictions; ``ahead``, they are the next but one. ``flipped``: they lie on their pictures
+    flipped or turned, such as masks that a random augmentation left where they were. ``reshaped``:
+    the elements of what the model is given are pictures where the axis of channels is read at its
+    other place, and none as they are.
     """
 
     name = "dependence"
-    needs = ("dependence",)
+    needs = ("dependence", "setup")
     training_only = True
     sign = "loss_input"
     lacks = NotApplicable("no prediction was looked back from")
@@ -96,6 +104,21 @@ class Dependence(Rule):
         self._always: dict[tuple[str, str, str], bool] = {}
 
     def check(self, step: StepView) -> Findings:
+        for group in prefixed(step, "setup", "setup/ahead/"):
+            for tensor in group:
+                self._evaluated = True
+                if self.persists((tensor.worker, tensor.name), holds=True):
+                    yield self.finding(
+                        step,
+                        tensor,
+                        f"{tensor.name.rpartition('/')[2]} masks scores by a constant that lets"
+                        f" each token see the next, too, {in_a_row(self.consecutive, 'look')} up to"
+                        f" step {step.train_step}",
+                        onset=StepNumber(0, 0),
+                        condition="future",
+                        remedy="make the mask by jnp.tril(jnp.ones((n, n))), with k=0: a position"
+                        " may see those before it and itself",
+                    )
         samples = list(dependence_samples(step))
         one_ahead = any(sample.same_1 >= COPY_SHARE for _, sample in samples)
         for tensor, sample in samples:

@@ -134,6 +134,46 @@ def test_a_random_key_that_is_used_again_is_found(way, typed, tmp_path):
     assert expected == [one.condition for one in live.findings]
 
 
+@pytest.mark.parametrize("way", ["selects", "adds", "in a loop"])
+@pytest.mark.parametrize(("ahead", "found"), [(0, []), (1, ["future"]), (2, ["future"])])
+def test_a_constant_mask_that_shows_later_tokens_is_named(way, ahead, found, tmp_path):
+    """However it masks scores."""
+    tokens = np.random.default_rng(0).integers(0, 20, (8, 17))
+    live = LiveWatch("dependence")
+
+    def attention(x, w):
+        may_see = jnp.tril(jnp.ones((16, 16)), k=ahead)
+        scores = (x @ w) @ x.swapaxes(1, 2)
+        if way == "adds":
+            scores = scores + (1 - may_see) * -1e9
+        else:
+            scores = jnp.where(may_see[None], scores, -jnp.inf)
+        return x + jax.nn.softmax(scores) @ x, None
+
+    def loss(weights, tokens):
+        x = weights["table"][tokens[:, :-1]]
+        if way == "in a loop":
+            x, _ = jax.lax.scan(attention, x, weights["layers"])
+        else:
+            for w in weights["layers"]:
+                x, _ = attention(x, w)
+        chances = jax.nn.log_softmax(x @ weights["table"].T)
+        return -jnp.take_along_axis(chances, tokens[:, 1:, None], axis=2).mean()
+
+    with JaxHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+
+        @jax.jit
+        def train_step(weights, tokens):
+            gradients = jax.grad(loss)(weights, tokens)
+            return jax.tree.map(lambda one, slope: one - 0.1 * slope, weights, gradients)
+
+        weights = {"table": jnp.ones((20, 8)) * 0.1, "layers": jnp.ones((2, 8, 8)) * 0.1}
+        for _ in range(12):
+            weights = train_step(weights, tokens)
+
+    assert found == [one.condition for one in live.findings]
+
+
 @pytest.mark.parametrize(
     ("axis", "found"), [(0, ["over_samples"]), (1, [])], ids=["samples", "classes"]
 )

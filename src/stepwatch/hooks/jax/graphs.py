@@ -1,9 +1,12 @@
-"""What the graph of a function of JAX says of the losses, and the draws, that a script writes."""
+"""What the graph of a function of JAX says of the losses, draws and masks that a script writes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 # What gives an array another axis, or another order of them: what it makes may be meant so.
 _RESHAPES = ("broadcast_in_dim", "reshape", "transpose", "squeeze", "expand_dims")
@@ -44,6 +47,97 @@ def softmax_over_rows(graph: Any, rows: frozenset[int]) -> bool:
                 if is_of_samples and id(equation.invars[0]) in exponentials:
                     return True
     return False
+
+
+# So many elements of a constant are computed, and a mask of so few positions says nothing.
+_MOST_CONSTANT, _LEAST_POSITIONS = 1 << 16, 4
+# What a mask adds to scores to leave them out is below this.
+_LEFT_OUT = -1e3
+# Operations whose graphs are given what they are given.
+_CALLS = frozenset({
+    *("pjit", "jit", "closed_call", "custom_jvp_call", "custom_vjp_call", "checkpoint", "remat2"),
+})  # fmt: skip
+
+
+def positions_ahead(graph: Any) -> int:
+    """Return how many positions after its own each may look at by a constant mask; 0 for none.
+
+    Args:
+        graph: A ``Jaxpr``. One that looks nothing up in a table, as tokens are, is none of a text.
+    """
+    if not any(one.primitive.name == "gather" for part in _graphs(graph) for one in part.eqns):
+        return 0
+    return max(map(_ahead, _masks(graph, {})), default=0)
+
+
+def _ahead(mask: npt.NDArray[Any]) -> int:
+    """Return by how much a mask, shape ``[..., n, n]``, is too wide for a causal one; else 0."""
+    size = mask.shape[-1]
+    if mask.shape[-2] != size or size < _LEAST_POSITIONS:
+        return 0
+    first = mask[(0,) * (mask.ndim - 2)]
+    chosen = first if first.dtype == bool else first > _LEFT_OUT
+    for seen in (chosen, ~chosen):
+        ahead = int(seen[0].sum()) - 1
+        if 0 < ahead < size // 2 and np.array_equal(seen, np.tri(size, k=ahead, dtype=bool)):
+            return ahead
+    return 0
+
+
+def _masks(graph: Any, known: dict[int, npt.NDArray[Any]]) -> Iterator[npt.NDArray[Any]]:
+    """Yield the matrices of constants by which a graph selects, or which it adds.
+
+    Args:
+        graph: A ``Jaxpr``.
+        known: What is constant of what it is given, by ``id``; what it makes is added.
+    """
+    for equation in graph.eqns:
+        name = equation.primitive.name
+        values = [
+            np.asarray(one.val) if hasattr(one, "val") else known.get(id(one))
+            for one in equation.invars
+        ]
+        used = values[:1] if name == "select_n" else values if name in ("add", "sub") else []
+        yield from (one for one in used if one is not None and one.ndim >= 2)
+        inner = next(inner_graphs(equation), None)
+        if inner is not None:
+            given = {
+                id(variable): value
+                for variable, value in zip(inner.invars, values, strict=False)
+                if value is not None and (name in _CALLS or name == "scan")
+            }
+            for carried in _carried(equation, len(inner.invars)):
+                given.pop(id(inner.invars[carried]), None)
+            yield from _masks(inner, given)
+            if name in _CALLS:
+                made = ((out, given.get(id(one))) for out, one in _paired(equation, inner))
+                known.update((id(out), value) for out, value in made if value is not None)
+            continue
+        constants = [one for one in values if one is not None]
+        if len(constants) == len(values) and name not in DRAWS:
+            known.update(_computed(equation, constants))
+
+
+def _paired(equation: Any, inner: Any) -> Iterator[tuple[Any, Any]]:
+    return zip(equation.outvars, inner.outvars, strict=False)
+
+
+def _computed(
+    equation: Any, values: Sequence[npt.NDArray[Any]]
+) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    """Yield what an operation makes of constants, by ``id``, as far as that is small."""
+    if equation.primitive.name == "broadcast_in_dim":
+        shape, places = equation.params["shape"], equation.params["broadcast_dimensions"]
+        sizes = dict(zip(places, values[0].shape, strict=True))
+        narrow = values[0].reshape([sizes.get(axis, 1) for axis in range(len(shape))])
+        yield id(equation.outvars[0]), np.broadcast_to(narrow, shape)  # which takes no memory
+        return
+    largest = max(int(np.prod(shape_of(one))) for one in equation.outvars)
+    if largest <= _MOST_CONSTANT and all(one.size <= _MOST_CONSTANT for one in values):
+        made = equation.primitive.bind(*values, **equation.params)
+        outputs = made if equation.primitive.multiple_results else [made]
+        for variable, value in zip(equation.outvars, outputs, strict=True):
+            yield id(variable), np.asarray(value)
 
 
 #: By what a graph draws.

@@ -40,7 +40,7 @@ from ..observations import DEPENDENCE
 from ..terminals import forgotten_ends, has_ends, unread_ends
 from .constant_draws import draws_same_for_batch
 from .given_batches import GivenBatches
-from .graphs import compared_in_graph, softmax_over_rows
+from .graphs import compared_in_graph, positions_ahead, softmax_over_rows
 from .layers import LayerRun, Layers, in_evaluation
 from .losses import batches, model_batches
 from .modules import (
@@ -413,7 +413,7 @@ class Tracker:
     ) -> None:
         """Note whether a function that trains lays the same noise over each batch.
 
-        Or takes a softmax over the samples.
+        Or takes a softmax over the samples, or lets each token look at later ones.
         """
         if function not in self._in_graphs:
             graph = self._graph(carrier, args, kwargs)
@@ -423,6 +423,8 @@ class Tracker:
                 found.append("same_noise")
             if graph is not None and softmax_over_rows(graph, _rows_of(args, kwargs)):
                 found.append("over_samples")
+            if graph is not None and positions_ahead(graph):
+                found.append("ahead")
         for what in self._in_graphs[function]:
             self._steps.add_number(f"setup/{what}/{function}", "setup", 1.0)
 
