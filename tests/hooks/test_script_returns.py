@@ -112,3 +112,17 @@ def test_rewards_that_an_object_of_the_script_keeps_are_looked_at(reverses):
     assert found.keys() == (
         {"policy/reversed_returns/model.rewards/returns"} if reverses else set()
     )
+
+
+@pytest.mark.parametrize("reverses", [False, True])
+def test_advantages_are_what_differences_add_up_to(reverses):
+    """As in generalized advantage estimation."""
+
+    def trains(delta, advantage):
+        return returns_of_script()
+
+    delta = np.array(drawn())[:, None]
+    advantages = added_up(delta[:, 0].tolist(), 0.95 * 0.98, appends=reverses)
+    found = trains(delta, torch.tensor(advantages)[:, None])
+
+    assert found.keys() == ({"policy/reversed_returns/delta/advantage"} if reverses else set())

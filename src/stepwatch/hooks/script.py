@@ -32,15 +32,16 @@ LEAST_RETURNS, _MOST_ELEMENTS = 8, 1 << 16
 LEAST_DISCOUNT, MOST_DISCOUNT = 0.3, 0.9999
 # What people call the rewards of one or several episodes.
 _REWARDS = re.compile(
-    r"((all|ep|episode|batch|b|buf|buffer)_)?(r|rs|rews?|rewards?)(_(list|buf(fer)?|t|b|arr(ay)?|np))?",
+    r"((all|ep|episode|batch|b|buf|buffer)_)?(r|rs|rews?|rewards?|deltas?|td_errors?)"
+    r"(_(list|lst|buf(fer)?|t|b|arr(ay)?|np))?",
     re.IGNORECASE,
 )
 # And what they call returns, which may be scaled or normalized.
 _RETURNS = re.compile(
     r"((all|ep|episode|batch|b|buf|buffer|norm|normalized|scaled)_)?"
     r"(R|Rs|Gs?|[Gg]_?t|disc(ounted)?_(r|rs|rews?|rewards?)|(disc(ounted)?_)?(returns?|rets?)"
-    r"|rtgs?|rewards?_to_go|(value_)?targets?)"
-    r"(_(list|buf(fer)?|t|b|arr(ay)?|np|tensor|norm|normalized|scaled))?"
+    r"|rtgs?|rewards?_to_go|(value_)?targets?|adv(antage)?s?|gaes?)"
+    r"(_(list|lst|buf(fer)?|t|b|arr(ay)?|np|tensor|norm|normalized|scaled))?"
 )
 
 

@@ -362,7 +362,9 @@ class ChanceLevel(Rule):
         passes = [step.scalar("loop/epoch", worker) for worker in step.workers]
         self._passes = max([self._passes, *(one for one in passes if not math.isnan(one))])
         yield from self._evaluate_spreads(step)
-        self._weighted |= named_losses(step, "setup/weighted/", "setup/class_weight/")
+        self._weighted |= named_losses(
+            step, "setup/weighted/", "setup/class_weight/", "setup/inner/"
+        )
         losses = _evaluated_losses(step)
         is_thin = not losses  # of a step between full ones the loss is all that is known
         losses = [one for one in losses if one.name not in self._weighted]

@@ -16,7 +16,17 @@ from ..numerics.measures import loss_fall_percent, loss_verdict, number, robust_
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .circumstances import Circumstances, Reason, Stages
 from .history import FELL, LOST, WAIT, FirstValues, LossHistory, LossJump, RecentLosses
-from .shared import BINARY, begun_anew, has_sums, is_loss, is_scalar, losses_of, means, of_same_loss
+from .shared import (
+    BINARY,
+    begun_anew,
+    has_sums,
+    is_loss,
+    is_scalar,
+    losses_of,
+    means,
+    named_losses,
+    of_same_loss,
+)
 
 #: A model that was given other weights so often is trained for one task after the other.
 MOST_BEGUN = 3
@@ -55,6 +65,10 @@ class Objectives:
         if num_models >= _MANY_MODELS:
             self.why = f"{num_models} models were trained one after the other"
             return {}
+        inner = named_losses(step, "setup/inner/")
+        apart |= inner
+        if inner and not self.why:
+            self.why = f"{min(inner)} pulls what the model makes to a constant, so it need not fall"
         for name, loss in losses.items():
             if loss < 0:
                 apart.add(name)

@@ -412,7 +412,11 @@ class Training:
         # had a gradient is a copy, or a model that is asked.
         unheld = (memory[:, _UNHELD] >= k) & (memory[:, _HELD] == 0) & (memory[:, _GOT_ONE] > 0)
         return {
-            "no_gradient": without & parameters.trainable & ~parameters.foreign,
+            # What changes all the same is updated by the script, as an average is.
+            "no_gradient": without
+            & parameters.trainable
+            & ~parameters.foreign
+            & (memory[:, _CHANGED] == 0),
             "not_in_optimizer": unheld & (memory[:, _WAS_OUT] == 0),
             "thawed": unheld & (memory[:, _WAS_OUT] > 0),
             "all_frozen": (memory[:, _STEPS] >= k)

@@ -262,6 +262,35 @@ class Probed(nn.Module):
         return self.head(self.embedder(x))
 
 
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 16), nn.Linear(16, 16)
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x)))
+
+
+class ProjectionHead(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.projection, self.fc = nn.Linear(16, 16), nn.Linear(16, 4)
+
+    def forward(self, x):
+        return self.fc(torch.nn.functional.gelu(self.projection(x)))
+
+
+class Represented(nn.Module):
+    """What an encoder ends in is taken as it is by a part beside it."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.head = Encoder(), ProjectionHead()
+
+    def forward(self, x):
+        return self.head(self.encoder(x))
+
+
 class Adapted(nn.Module):
     """A layer to whose output a product of two small matrices is added."""
 
@@ -299,6 +328,7 @@ def unseparated(kind):
         "blocks alike": Blocks,
         "other blocks": lambda: Blocks(nn.Tanh),
         "encoder by itself": Probed,
+        "encoder and projection": Represented,
     }
     _train(made[kind](), steps=40)
 
@@ -995,6 +1025,7 @@ CASES = {
             "pictures",
             "blocks alike",
             "encoder by itself",
+            "encoder and projection",
         )
     },
     "a softmax over the samples": Case(partial(attends, 0), "over_samples"),

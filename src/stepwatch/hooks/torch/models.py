@@ -87,6 +87,7 @@ class Names:
         self._roots: list[tuple[weakref.ref[torch.nn.Module], str, str]] = []
         self._trained: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
         self._own = OwnParameters()
+        self._ever_named: set[int] = set()
         self.version = self._num_adopted = 0
 
     @property
@@ -152,6 +153,11 @@ class Names:
             known = reference()
             if known is not None:
                 self._name(known, name, prefix)
+        self._ever_named.update(self.parameters)
+
+    def was_replaced(self, parameter: torch.Tensor) -> bool:
+        """Return whether a parameter that is still held was part of a model, which has another."""
+        return id(parameter) in self._ever_named and id(parameter) not in self.parameters
 
     def add_owners(self, parameters: Iterable[torch.Tensor]) -> None:
         """Name the models that hold these parameters, though they were not seen to run.
@@ -383,6 +389,10 @@ class Parameters:
 
     def free(self) -> list[TrackedParameter]:
         self._update()
+        # What no optimizer holds may be made anew at each step, as an average is.
+        known = {id(one.parameter) for one in self._free}
+        if known and known.difference(id(one) for _, one in self._names.named_parameters()):
+            self._rebuild()
         return _current(self._free)
 
     def are_thawed(self) -> bool:
@@ -428,6 +438,7 @@ class Parameters:
                 )
                 for group_index, group in enumerate(optimizer.param_groups)
                 for index, parameter in enumerate(group["params"])
+                if not self._names.was_replaced(parameter)
             ]
         named = list(self._names.named_parameters())
         self._free = [

@@ -170,6 +170,16 @@ def _is_few(weights: torch.Tensor) -> bool:
 MOST_ROWS = 1024
 
 
+def is_inner(call: LossCall) -> bool:
+    """Return whether a loss pulls what a model makes to a constant that is given in its place.
+
+    As a commitment loss pulls codes to the nearest of a table, ``mse_loss(quantized.detach(), z)``.
+    """
+    tensors = (call.prediction, call.target)
+    prediction, target = (isinstance(one, torch.Tensor) and one.requires_grad for one in tensors)
+    return target and not prediction
+
+
 class LossInputs:
     """Observes what losses are given."""
 
@@ -200,6 +210,8 @@ class LossInputs:
                 self._add_log_partition(step, f"log_partition/{name}", logits)
         if step.mode is Mode.TRAIN and step.wants("setup"):
             self._note_last_operation(step, name, prediction)
+            if is_inner(call):
+                self._observer.numbers(step, {f"setup/inner/{name}": 1.0}, "setup")
             weights = class_weights(call)
             if weights is not None:
                 self._observer.tensor(step, f"setup/class_weight/{name}", weights, "setup")
@@ -208,6 +220,7 @@ class LossInputs:
             guessed, meant = readable(prediction), readable(target)
             if guessed is not None and meant is not None:
                 self._classes.observe(step, name, call, guessed, meant)
+            if guessed is not None and meant is not None and not is_inner(call):
                 self._observe_spread(step, name, call, guessed, meant)
 
     def _note_last_operation(self, step: OpenStep, name: str, prediction: object) -> None:

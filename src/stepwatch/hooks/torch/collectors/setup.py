@@ -356,7 +356,9 @@ class Setup:
             is_odd = are_all or any(each not in first for each in others)
             # The maps of a last convolution are what the layer on top of it reads.
             is_head = one is found[-1] and before.weight.dim() > one.weight.dim()
-            is_meant = is_head and not are_all
+            callers = (owner, owners.get(id(one.weight)))
+            are_apart = _are_apart(*(None if one is None else one() for one in callers))
+            is_meant = (is_head or are_apart) and not are_all
             if is_meant or self._ends_block(before, one, None if owner is None else owner()):
                 continue
             layers = [name.rpartition(".")[0] or name for name in names]
@@ -534,6 +536,18 @@ def least_share(scale: float, num_classes: int) -> float:
 
 #: Times of so many rows tell an order.
 _LEAST_TIMES = 16
+
+
+def _are_apart(first: torch.nn.Module | None, second: torch.nn.Module | None) -> bool:
+    """Return whether two layers are called by two modules, of which none is part of the other.
+
+    What an encoder ends in is a representation, which a projection beside it may take as it is.
+    """
+    if first is None or second is None or first is second:
+        return False
+    return all(first is not one for one in second.modules()) and all(
+        second is not one for one in first.modules()
+    )
 
 
 def _wrong_risk_sets(loss: torch.Tensor) -> Iterator[str]:
