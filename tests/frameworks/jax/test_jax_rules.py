@@ -134,6 +134,32 @@ def test_a_random_key_that_is_used_again_is_found(way, typed, tmp_path):
     assert expected == [one.condition for one in live.findings]
 
 
+@pytest.mark.parametrize("splits", [False, True])
+def test_a_key_among_other_arguments_is_looked_at(splits, tmp_path):
+    """As filtered transformations of Equinox give all that is an array in one argument."""
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(200, 4)))
+    live = LiveWatch(["setup"])
+
+    def loss(w, key):
+        noisy = x + 0.1 * jax.random.normal(key, x.shape)
+        return ((noisy @ w - x[:, 0]) ** 2).mean()
+
+    with JaxHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+
+        @partial(jax.jit, static_argnums=1)
+        def make_step(dynamic, static):
+            w, key = dynamic
+            return w - 0.1 * static(w, key)
+
+        w, key, gradient = jnp.zeros(4), jax.random.PRNGKey(0), jax.grad(loss)
+        for _ in range(40):
+            w = make_step((w, key), gradient)
+            key = jax.random.split(key)[0] if splits else key
+
+    expected = [] if splits else ["same_key make_step"]
+    assert expected == [one.condition for one in live.findings]
+
+
 @pytest.mark.parametrize("way", ["selects", "adds", "in a loop"])
 @pytest.mark.parametrize(("ahead", "found"), [(0, []), (1, ["future"]), (2, ["future"])])
 def test_a_constant_mask_that_shows_later_tokens_is_named(way, ahead, found, tmp_path):

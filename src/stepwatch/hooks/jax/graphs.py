@@ -94,8 +94,7 @@ def _masks(graph: Any, known: dict[int, npt.NDArray[Any]]) -> Iterator[npt.NDArr
     for equation in graph.eqns:
         name = equation.primitive.name
         values = [
-            np.asarray(one.val) if hasattr(one, "val") else known.get(id(one))
-            for one in equation.invars
+            _literal(one) if hasattr(one, "val") else known.get(id(one)) for one in equation.invars
         ]
         used = values[:1] if name == "select_n" else values if name in ("add", "sub") else []
         yield from (one for one in used if one is not None and one.ndim >= 2)
@@ -114,8 +113,13 @@ def _masks(graph: Any, known: dict[int, npt.NDArray[Any]]) -> Iterator[npt.NDArr
                 known.update((id(out), value) for out, value in made if value is not None)
             continue
         constants = [one for one in values if one is not None]
-        if len(constants) == len(values) and name not in DRAWS:
+        if len(constants) == len(values) and name not in DRAWS and not name.startswith("random_"):
             known.update(_computed(equation, constants))
+
+
+def _literal(variable: Any) -> npt.NDArray[Any] | None:
+    """Return a number that a graph holds; ``None`` for a random key."""
+    return np.asarray(variable.val) if isinstance(variable.aval.dtype, np.dtype) else None
 
 
 def _paired(equation: Any, inner: Any) -> Iterator[tuple[Any, Any]]:

@@ -113,6 +113,8 @@ class RepeatedArguments:
         """
         self.looked_at(function)
         given = {str(place): value for place, value in enumerate(args)} | dict(kwargs)
+        for place, value in [*given.items()]:
+            given |= {f"{place}{inner}": key for inner, key in _keys_in(value)}
         for place, value in given.items():
             for kind, content in ((KEY, key_content(value)), (STATE, _counts(value))):
                 if content is None:
@@ -130,10 +132,21 @@ class RepeatedArguments:
 
 def is_varied(key: Any, args: Sequence[Any], kwargs: Mapping[str, Any], graph: Any | None) -> bool:
     """Return whether a function draws by a key and something else, as far as its graph is known."""
-    leaves = jax.tree.leaves((tuple(args), dict(kwargs)))
+    # Static arguments, such as functions, are none of a graph.
+    given = jax.tree.leaves((tuple(args), dict(kwargs)))
+    leaves = [one for one in given if hasattr(one, "dtype") or isinstance(one, (int, float))]
     if graph is None or len(leaves) != len(graph.invars):
         return True
     return draws_by_more(graph, next(at for at, leaf in enumerate(leaves) if leaf is key))
+
+
+def _keys_in(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the random keys that lie in a value, and where, such as among all arguments in one."""
+    if isinstance(value, jax.Array):
+        return
+    for path, leaf in jax.tree_util.tree_leaves_with_path(value):
+        if key_content(leaf) is not None:
+            yield jax.tree_util.keystr(path), leaf
 
 
 def key_content(value: Any) -> bytes | None:

@@ -15,7 +15,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -423,8 +423,9 @@ class Tracker:
                 found.append("same_noise")
             if graph is not None and softmax_over_rows(graph, _rows_of(args, kwargs)):
                 found.append("over_samples")
-            if graph is not None and positions_ahead(graph):
-                found.append("ahead")
+            with suppress(Exception):  # what computes its constants may be of any kind
+                if graph is not None and positions_ahead(graph):
+                    found.append("ahead")
         for what in self._in_graphs[function]:
             self._steps.add_number(f"setup/{what}/{function}", "setup", 1.0)
 
