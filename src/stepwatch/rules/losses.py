@@ -35,6 +35,11 @@ WINDING_DOWN = 0.1
 
 # A loss below this fraction of the largest has little influence on what is learnt.
 _SMALL_PART = 0.1
+# What is known of a loss by itself that need not fall.
+_NEED_NOT_FALL = {
+    "setup/inner/": "pulls what the model makes to a constant",
+    "setup/policy/": "is given advantages, which change with the policy",
+}
 # So many models one after the other are the copies of one, as meta-learning trains.
 _MANY_MODELS = 6
 
@@ -65,10 +70,11 @@ class Objectives:
         if num_models >= _MANY_MODELS:
             self.why = f"{num_models} models were trained one after the other"
             return {}
-        inner = named_losses(step, "setup/inner/")
-        apart |= inner
-        if inner and not self.why:
-            self.why = f"{min(inner)} pulls what the model makes to a constant, so it need not fall"
+        for prefix, what in _NEED_NOT_FALL.items():
+            found = named_losses(step, prefix)
+            apart |= found
+            if found and not self.why:
+                self.why = f"{min(found)} {what}, so it need not fall"
         for name, loss in losses.items():
             if loss < 0:
                 apart.add(name)

@@ -134,6 +134,54 @@ def test_a_random_key_that_is_used_again_is_found(way, typed, tmp_path):
     assert expected == [one.condition for one in live.findings]
 
 
+def test_a_call_of_the_host_in_a_graph_is_looked_through(tmp_path):
+    """It returns nothing; as a script prints from within a compiled training."""
+    live, told = LiveWatch(["setup"]), []
+
+    with JaxHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+
+        @jax.jit
+        def train_step(w, key):
+            x = jax.random.normal(key, (16, 4))
+            loss, gradient = jax.value_and_grad(lambda w: ((x @ w - x[:, 0]) ** 2).mean())(w)
+            jax.debug.callback(lambda value: told.append(float(value)), loss)
+            return w - 0.1 * gradient
+
+        w, key = jnp.zeros(4), jax.random.key(0)
+        for _ in range(4):
+            key, given = jax.random.split(key)
+            w = train_step(w, given)
+        jax.effects_barrier()
+
+    assert ([], 4) == (live.findings, len(told))
+
+
+@pytest.mark.parametrize("given", ["advantages", "values"])
+def test_a_loss_of_advantages_need_not_fall(given, tmp_path):
+    """They change with the policy; the loss of another training that rises is told."""
+    live = LiveWatch(["loss_not_decreasing:plain_only=true"])
+    x = np.random.default_rng(0).normal(size=(32, 4)).astype("float32")
+
+    def of_advantages(w, x, advantages):
+        return ((x @ w - advantages) ** 2).mean()
+
+    def of_values(w, x, values):
+        return ((x @ w - values) ** 2).mean()
+
+    loss = of_advantages if given == "advantages" else of_values
+    with JaxHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+
+        @jax.jit
+        def train_step(w, x, wanted):
+            return w - 1e-4 * jax.grad(loss)(w, x, wanted)
+
+        w = jnp.zeros(4)
+        for step in range(260):
+            w = train_step(w, x, jnp.full(32, 1 + step / 50))
+
+    assert (given == "values") == bool(live.findings)
+
+
 @pytest.mark.parametrize("splits", [False, True])
 def test_a_key_among_other_arguments_is_looked_at(splits, tmp_path):
     """As filtered transformations of Equinox give all that is an array in one argument."""

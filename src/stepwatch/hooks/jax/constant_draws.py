@@ -82,7 +82,7 @@ class _Search:
             return made or [together] * len(outputs)
         if name in DRAWS and not together:
             return [_DRAWN] * len(outputs)
-        shape = shape_of(outputs[0])
+        shape = shape_of(outputs[0]) if outputs else ()  # as of a call of the host
         is_of_batch = len(shape) > 1 and shape[0] in self._sizes and shape not in self._others
         if name in _ELEMENTWISE and is_of_batch:
             whole = [

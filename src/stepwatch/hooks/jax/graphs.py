@@ -136,7 +136,7 @@ def _computed(
         narrow = values[0].reshape([sizes.get(axis, 1) for axis in range(len(shape))])
         yield id(equation.outvars[0]), np.broadcast_to(narrow, shape)  # which takes no memory
         return
-    largest = max(int(np.prod(shape_of(one))) for one in equation.outvars)
+    largest = max((int(np.prod(shape_of(one))) for one in equation.outvars), default=0)
     if largest <= _MOST_CONSTANT and all(one.size <= _MOST_CONSTANT for one in values):
         made = equation.primitive.bind(*values, **equation.params)
         outputs = made if equation.primitive.multiple_results else [made]

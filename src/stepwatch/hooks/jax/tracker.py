@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -294,6 +295,10 @@ class InstrumentedFunction(Protocol):
 
     def is_another(self, plan: GraphPlan) -> bool:
         """Return whether this is compiled once more, for a plan."""
+
+
+# What people call the advantages that the loss of a policy is given.
+_ADVANTAGES = re.compile(r"(\w+_)?(gae|adv(antage)?)s?", re.IGNORECASE)
 
 
 def _rows_of(args: Any, kwargs: Any) -> frozenset[int]:
@@ -712,10 +717,14 @@ class Tracker:
         new = {n: v for n, v in parameters.items() if collector.observed.get(n) is not v}
         self._observe(collector, "weights", new, trainable=True)
         self._observe(collector, "losses", losses, function=computed_by)
+        loss_name = function_name(function)
         others = [number for number in range(len(args)) if number not in numbers]
         beside = dict(
             zip(argument_names(function, others), (args[one] for one in others), strict=True)
         )
+        if any(map(_ADVANTAGES.fullmatch, (*beside, *kwargs))):
+            one = jax.numpy.ones(())
+            self._observe(collector, "setup", {f"setup/policy/{loss_name}": one})
         if "batches" not in collector.kinds:  # no model was called that is known as one
             found_batches = batches(beside | kwargs, list(given.values()), collector.labels)
             self._observe(collector, "batches", found_batches)
