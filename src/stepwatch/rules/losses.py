@@ -179,8 +179,10 @@ class LossNotDecreasing(Rule):
         " optimizers update in one step, as adversarial ones do, or a script updates two models in"
         " turn, or of six or more models one after"
         " the other, as in meta-learning, one of a random forest, one that was ever negative, one"
-        " that is a tenth of another or less, or a plateau below a tenth of the learning rate's"
-        " peak; and compare no losses of before the script gave the model other weights, of no"
+        " that is a tenth of another or less, one that is given a constant in the place of its"
+        " prediction, as a commitment loss, in JAX one whose function takes advantages by that"
+        " name, or a plateau below a tenth of the learning rate's peak; and compare no losses of"
+        " before the script gave the model other weights, of no"
         " file, and none at all once it did so three times. A plateau that nothing explains must"
         " last for 400 more steps, or to the end.",
     )
