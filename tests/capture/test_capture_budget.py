@@ -57,6 +57,24 @@ class Training:
 
 
 class TestPeriod:
+    def test_of_many_steps_that_come_at_once_few_are_observed_in_full(self, monkeypatch):
+        """As the turns of a loop: whatever each takes until the next, no rung below is taken."""
+        training = Training(monkeypatch)
+        training.budget.come_at_once(20_000)
+
+        assert 50 == training.budget.period
+        training.train(600, plain_ms=100, full_ms=0.01)
+        assert 50 == training.budget.period
+        assert ["full statistics at 1 step in 50 from step 1 on, losses at every step"] == (
+            training.lines
+        )
+
+    def test_of_few_that_do_all_are(self, monkeypatch):
+        training = Training(monkeypatch)
+        training.budget.come_at_once(40)
+
+        assert (1, []) == (training.budget.period, training.lines)
+
     def test_the_first_steps_are_observed_in_full(self, monkeypatch):
         training = Training(monkeypatch)
         training.train(FULL_STEPS - 1, plain_ms=1, full_ms=50)

@@ -47,6 +47,8 @@ _AGAIN = 1000
 _OFTEN, _OFTEN_SHARE = 5, 0.01
 #: What a step may cost however short it is, seconds: a share of a millisecond is no evidence.
 LEAST_S = 0.1e-3
+# Of steps that come at once about so many are observed in full.
+_MOST_AT_ONCE = 500
 # What is left of the share is for what cannot be measured. As long as observing took more than the
 # share and the start altogether, a smaller part is used.
 _RUNNING_PART, _REPAYING_PART = 2 / 3, 1 / 3
@@ -126,7 +128,7 @@ class Budget:
         self._background_s, self.changed = background_s, changed
         self._kept: dict[str, bool] = {}
         #: Every so many steps one is observed in full.
-        self.period = 1
+        self.period = self._least_period = 1
         # All that it was since it was first chosen, and from which step on.
         self._periods: set[int] = set()
         self._thinned_from = 0
@@ -336,17 +338,30 @@ class Budget:
             tenths = min(1.0, period / _TENTH)  # the share of full steps that are such
             return (tenths * tenth + (1 - tenths) * usual - thin) / period <= room
 
-        period = next(filter(fits, PERIODS), PERIODS[-1])
+        period = max(next(filter(fits, PERIODS), PERIODS[-1]), self._least_period)
         self._begin_to_measure()
         # One rung less is what noise makes of the same cost, if that was measured before.
         rungs = PERIODS.index(period) - PERIODS.index(self.period)
         if rungs > 0 or rungs < (0 if was_guess else -1):
-            self.period = period
-            self._thinned_from = self._thinned_from or mode_step + 1
-            self._periods.add(period)
-            rest = ", losses at every step" if max(self._periods) > 1 else ""
-            often, first = _every(self._periods), self._thinned_from
-            self.changed(f"{FULL_STATISTICS} {often} from step {first} on{rest}")
+            self._set_period(period, mode_step)
+
+    def come_at_once(self, count: int) -> None:
+        """So many TRAIN steps are handed over at once, as the turns of a compiled loop are.
+
+        How long each took is not known, nor is what the background thread will take for it.
+        """
+        wanted = min(-(-count // _MOST_AT_ONCE), PERIODS[-1])
+        self._least_period = next(one for one in PERIODS if one >= wanted)
+        if self.share is not None and self.period < self._least_period:
+            self._set_period(self._least_period, self._train_step)
+
+    def _set_period(self, period: int, mode_step: int) -> None:
+        self.period = period
+        self._thinned_from = self._thinned_from or mode_step + 1
+        self._periods.add(period)
+        rest = ", losses at every step" if max(self._periods) > 1 else ""
+        often, first = _every(self._periods), self._thinned_from
+        self.changed(f"{FULL_STATISTICS} {often} from step {first} on{rest}")
 
 
 def _is_due(mode_step: int, period: int) -> bool:

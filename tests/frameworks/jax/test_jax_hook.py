@@ -262,6 +262,20 @@ class TestSteps:
         seen = seen_in(hook).tensor("loss/lambda").statistics(mode=Mode.TRAIN)["mean"]
         np.testing.assert_allclose([*losses, *losses], seen)
 
+    def test_of_a_long_loop_some_turns_are_observed_in_full(self, tmp_path):
+        """And the loss of each."""
+        with JaxHook(run=tmp_path / "run", budget=0.03, say=lambda _: None) as hook:
+
+            def turn(w, x):
+                loss, gradient = jax.value_and_grad(lambda w: jnp.sum((w - x) ** 2))(w)
+                return w - 0.1 * gradient, loss
+
+            jax.lax.scan(turn, jnp.ones(()), jnp.ones(3000))
+
+        trial = seen_in(hook)
+        assert 3000 == len(trial.tensor("loss/lambda").steps(Mode.TRAIN))
+        assert 300 <= len(trial.tensor("gradient/w").steps(Mode.TRAIN)) < 700
+
     def test_the_body_of_a_loop_is_kept_no_longer_than_by_the_script(self, hook):
         """Nor is what it closes over, such as a batch."""
         bodies = []

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from typing import Any
 
 import jax
@@ -227,11 +227,19 @@ def unpack_stats(sent: PackedStats, infos: Sequence[TensorInfo]) -> npt.NDArray[
     ends = _NUM_COUNTS + _NUM_FLOATS
     narrow = np.ascontiguousarray(sent[:, _NUM_COUNTS:ends]).view(np.float32)
     wide = np.ascontiguousarray(sent[:, _NUM_COUNTS:]).view(np.float64)
-    is_wide = np.array([np.dtype(info.dtype).itemsize == 8 for info in infos])[:, None]
+    is_wide, sizes = _widths_and_sizes(tuple(infos))
     floats = np.where(is_wide, wide, narrow.astype(np.float64))
-    sizes = [np.prod(info.shape, dtype=np.float64) for info in infos]
     counts = np.column_stack([sizes, sent[:, :_NUM_COUNTS]])
     return unpack_rows(counts, floats[:, :-1], floats[:, -1])
+
+
+@lru_cache(maxsize=64)  # the turns of a loop are alike
+def _widths_and_sizes(
+    infos: tuple[TensorInfo, ...],
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
+    """Return of which tensors an element has 8 bytes, shape ``[tensors, 1]``, and their sizes."""
+    is_wide = np.array([np.dtype(info.dtype).itemsize == 8 for info in infos])[:, None]
+    return is_wide, np.array([np.prod(info.shape, dtype=np.float64) for info in infos])
 
 
 @partial(

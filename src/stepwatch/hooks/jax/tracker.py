@@ -186,10 +186,15 @@ class Steps:
         if len(pending) == 1 and self._is_usual(pending[0]):
             self._on_end(self.last_mode)
             return
+        since = perf_counter()
         for number, stats in enumerate(pending):
             *before, last = trace_steps(on_host(stats))
+            self.budget.come_at_once(len(before) + 1)
             for parts in before:
                 self._fill(parts)
+                # All turns of a loop come at once: what each takes is told before it ends.
+                now = perf_counter()
+                self.budget.spent_s, since = self.budget.spent_s + now - since, now
                 self._end()
             self._fill(last)
             if number == len(pending) - 1:
