@@ -128,7 +128,7 @@ class NativeWriter:
         Raises:
             StoreAway: The store is away, and as much as may wait for it does.
         """
-        self._take(record, 1)
+        self._take(record)
 
     def write_scalars(self, steps: ScalarSteps) -> None:
         """Take steps in a row, later than the ones before.
@@ -136,9 +136,10 @@ class NativeWriter:
         Raises:
             StoreAway: The store is away, and as much as may wait for it does.
         """
-        self._take(steps, len(steps))
+        self._take(steps)
 
-    def _take(self, steps: _Steps, count: int) -> None:
+    def _take(self, steps: _Steps) -> None:
+        count = _count(steps)
         self._received += count
         size = _size_bytes(steps)
         self._outage.check_room(self._parts_bytes + self._bytes + size)
