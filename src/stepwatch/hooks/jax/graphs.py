@@ -109,7 +109,8 @@ def _masks(graph: Any, known: dict[int, npt.NDArray[Any]]) -> Iterator[npt.NDArr
                 given.pop(id(inner.invars[carried]), None)
             yield from _masks(inner, given)
             if name in _CALLS:
-                made = ((out, given.get(id(one))) for out, one in _paired(equation, inner))
+                pairs = zip(equation.outvars, inner.outvars, strict=False)
+                made = ((out, given.get(id(one))) for out, one in pairs)
                 known.update((id(out), value) for out, value in made if value is not None)
             continue
         constants = [one for one in values if one is not None]
@@ -120,10 +121,6 @@ def _masks(graph: Any, known: dict[int, npt.NDArray[Any]]) -> Iterator[npt.NDArr
 def _literal(variable: Any) -> npt.NDArray[Any] | None:
     """Return a number that a graph holds; ``None`` for a random key."""
     return np.asarray(variable.val) if isinstance(variable.aval.dtype, np.dtype) else None
-
-
-def _paired(equation: Any, inner: Any) -> Iterator[tuple[Any, Any]]:
-    return zip(equation.outvars, inner.outvars, strict=False)
 
 
 def _computed(

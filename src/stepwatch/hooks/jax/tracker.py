@@ -189,7 +189,8 @@ class Steps:
         since = perf_counter()
         for number, stats in enumerate(pending):
             *before, last = trace_steps(on_host(stats))
-            self.budget.come_at_once(len(before) + 1)
+            if before:
+                self.budget.come_at_once(len(before) + 1)
             for parts in before:
                 self._fill(parts)
                 # All turns of a loop come at once: what each takes is told before it ends.
@@ -699,9 +700,9 @@ class Tracker:
         collector = self._stack[-1]
         collector.add(stats)
         collector.trains = True
-        name = function_name(function)
-        computed_by = self._functions.get(name, "")
-        losses = {f"loss/{name}": loss}
+        loss_name = function_name(function)
+        computed_by = self._functions.get(loss_name, "")
+        losses = {f"loss/{loss_name}": loss}
         if collector.only_losses:
             self._observe(collector, "losses", losses, function=computed_by)
             return
@@ -722,7 +723,6 @@ class Tracker:
         new = {n: v for n, v in parameters.items() if collector.observed.get(n) is not v}
         self._observe(collector, "weights", new, trainable=True)
         self._observe(collector, "losses", losses, function=computed_by)
-        loss_name = function_name(function)
         others = [number for number in range(len(args)) if number not in numbers]
         beside = dict(
             zip(argument_names(function, others), (args[one] for one in others), strict=True)
