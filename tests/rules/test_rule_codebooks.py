@@ -62,7 +62,7 @@ def test_parameters_that_are_made_anew_at_each_step_are_let_be(tmp_path):
     assert not found_by("untrained_parameter", lambda: quantizes(True), tmp_path)
 
 
-def test_those_that_nobody_updates_are_told(tmp_path):
+def test_parameters_without_gradient_that_never_change_are_found(tmp_path):
     (found,) = found_by("untrained_parameter", lambda: quantizes(False), tmp_path)
 
     assert "no_gradient" == found.condition

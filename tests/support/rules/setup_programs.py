@@ -645,7 +645,7 @@ def names_letters(*, stops):
         optimizer.step()
 
 
-class PaddingMasked(nn.Sequential):
+class SequentialWithMask(nn.Sequential):
     """Layers that are told what is padding."""
 
     def forward(self, ids, mask):
@@ -658,7 +658,7 @@ def classifies_tokens(
 ):  # fmt: skip
     """Tag the words of short texts, which are padded with 0, as their tags are."""
     torch.manual_seed(0)
-    model = (PaddingMasked if masks else nn.Sequential)(
+    model = (SequentialWithMask if masks else nn.Sequential)(
         nn.Embedding(20, 8), nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 5)
     )
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
