@@ -203,6 +203,12 @@ class TestFrozenAsDrawn:
         assert "frozen_as_drawn" in self.conditions(drawn)
         assert "frozen_as_drawn" not in self.conditions(1.2 * drawn)
 
+    def test_a_table_of_features_is_given_and_not_drawn(self):
+        """As of the words of documents: few are there, and none of the numbers is negative."""
+        given = (np.random.default_rng(1).random(self.SHAPE) < 0.04).astype(float)
+        given *= 0.02 / np.sqrt((given**2).mean())
+        assert "frozen_as_drawn" not in self.conditions(given)
+
     @pytest.mark.parametrize("groups", [0, 1])
     def test_a_target_network_is_a_copy_of_what_an_optimizer_holds(self, groups):
         """And not of what an earlier part of the script has trained."""

@@ -296,6 +296,24 @@ class TestEarly:
         assert found == ended(rates)
 
 
+class TestNegative:
+    """A line is not cut off at zero: beyond its end the loss is made larger."""
+
+    def line(self, length):
+        return partial(lr_scheduler.LambdaLR, lr_lambda=lambda step: 1 - step / length)
+
+    @pytest.mark.parametrize("epoch", [1, 5])
+    def test_a_line_beyond_its_end(self, epoch):
+        assert {"negative"} == conditions(rates_of(self.line(60), count=100), epoch)
+
+    def test_a_line_that_ends_with_the_training(self):
+        assert not conditions(rates_of(self.line(100), count=100))
+
+    def test_a_sign_that_is_kept_is_meant(self):
+        """As where something is to be made larger."""
+        assert not conditions([-0.1] * 100)
+
+
 class TestShort:
     """Schedules whose epochs are taken for steps: they are over before the training has begun."""
 

@@ -76,6 +76,7 @@ TITLES: Mapping[str, str] = {
     "learning_rate_anomaly:early": "learning rate drops too early",
     "learning_rate_anomaly:ended": "learning rate ends too early",
     "learning_rate_anomaly:long_warm_up": "warm-up takes most of the training",
+    "learning_rate_anomaly:negative": "learning rate becomes negative",
     "learning_rate_anomaly:never_stepped": "schedule never steps",
     "learning_rate_anomaly:per_micro_batch": "schedule steps at each micro-batch",
     "learning_rate_anomaly:rate_for_factor": "LambdaLR is given a rate in place of a factor",

@@ -173,6 +173,7 @@ class _Rate:
         num_rises: Changes upwards in a row since then.
         at_end: TRAIN steps in a row that were seen with next to nothing.
         ended_at: The first of them.
+        below_zero: TRAIN steps in a row that were seen with less than nothing.
         num_falls: Changes downwards in a row, at the last TRAIN steps of a schedule.
         num_steep: Those of them at TRAIN steps that follow each other.
         changed_at: The TRAIN step at which it changed last.
@@ -189,6 +190,7 @@ class _Rate:
     num_rises: int = 0
     at_end: int = 0
     ended_at: StepNumber = _FIRST
+    below_zero: int = 0
     num_falls: int = 0
     num_steep: int = 0
     num_climbs: int = 0
@@ -222,6 +224,7 @@ _LENGTH = (
     " call it once an epoch if it is meant in epochs; in Keras and optax it counts steps of the"
     " optimizer, so multiply what is meant in epochs by the steps of an epoch"
 )
+_NOT_BELOW = "or keep the schedule from falling below 0: by max(0, ...), or jnp.maximum in JAX"
 _FROM_ZERO = (
     "look at what sets it: a rate of 0, a schedule that is at its end from the start, or a warm-up"
     " from 0 whose count stays, as where scheduler.step() is not called in PyTorch, or the state of"
@@ -244,7 +247,8 @@ class LearningRateAnomaly(Rule):
     step by step to less than half, or within a few steps that follow each other to a tenth, and has
     stood still for more than three times as long as all steps until then, and ``slow_steps``.
     ``ended``: the learning rate stayed below ``ended_ratio`` of its peak for more than
-    ``end_steps`` TRAIN steps and 2% of all; ``zero``: it was never above 0. ``turned``: it came to
+    ``end_steps`` TRAIN steps and 2% of all; ``zero``: it was never above 0. ``negative``: it fell
+    below 0, as a line does beyond its end, in three steps in a row. ``turned``: it came to
     its end and rose again step by step, as a cosine does beyond its length; a restart jumps. Or it
     goes there and back within one pass through the data, as its schedule was made for fewer steps.
     ``jump``: it rose to more than three times the largest before, and the losses jumped with it.
@@ -568,7 +572,25 @@ class LearningRateAnomaly(Rule):
         # In steps of the training, of which a budget may observe few.
         num_steps = step.mode_step - rate.ended_at.train_step + 1
         trained = step.mode_step - self._first_step + 1
-        if rate.at_end >= LEAST_LOOKS and num_steps > max(self.end_steps, 0.02 * trained):
+        rate.below_zero = rate.below_zero + 1 if value < 0 < rate.peak else 0
+        if rate.below_zero == LEAST_LOOKS:
+            yield self.finding(
+                step,
+                name,
+                f"{name}: {number(value)} at step {step.train_step}, after a largest of"
+                f" {number(rate.peak)}: by a negative rate the loss is made larger, not smaller",
+                worker=worker,
+                value=value,
+                threshold=0.0,
+                onset=rate.ended_at,
+                condition=f"negative {name}",
+                remedy=f"{_LENGTH}; {_NOT_BELOW}",
+            )
+        elif (
+            rate.at_end >= LEAST_LOOKS
+            and value >= 0
+            and num_steps > max(self.end_steps, 0.02 * trained)
+        ):
             what = "0 from the first step on"
             if rate.peak:
                 what = f"less than {number(self.ended_ratio)} of its largest {number(rate.peak)}"

@@ -180,6 +180,7 @@ def frozen_as_drawn(group: TensorGroup) -> list[str]:
     PyTorch up to ``1 / sqrt(fan_in)``: the largest is near that, and the root mean square is the
     largest by the root of 3. What was trained is not cut off there. And those of transformers,
     whose standard deviation is 0.02 in each: of what was trained it differs from layer to layer.
+    The mean of each is 0 within four standard errors: that of a table of features is another.
 
     Those of a target network are copies: there is one of the shape of each that an optimizer holds.
     """
@@ -205,9 +206,9 @@ def is_large_matrix(info: TensorInfo) -> bool:
 
 def is_as_drawn(statistics: Floats, info: TensorInfo) -> bool:
     """Return whether a matrix is drawn as one of a new layer; see ``frozen_as_drawn``."""
-    least, most, squares = statistics[[MIN, MAX, SUM_SQ]].tolist()
+    least, most, total, squares = statistics[[MIN, MAX, SUM, SUM_SQ]].tolist()
     largest, parts = max(-least, most), math.prod(info.shape[:-2])
-    if not largest:
+    if not largest or abs(total) > 4 * math.sqrt(squares):
         return False
     limits = (
         math.sqrt(6 / (parts * sum(info.shape[-2:]))),

@@ -68,11 +68,12 @@ def test_the_rules_that_can_judge_are_those_of_the_page(tmp_path):
         (lambda: optax.exponential_decay(0.01, transition_steps=100, decay_rate=0.9), []),
         (lambda: optax.cosine_decay_schedule(0.01, 240), []),
         (lambda: optax.warmup_cosine_decay_schedule(0.0, 0.01, 20, 240), []),
+        (lambda: lambda count: 0.01 * (1 - count / 60), ["negative"]),
     ],
-    ids=["gone after a hundred steps", "slow", "cosine", "warm-up"],
+    ids=["gone after a hundred steps", "slow", "cosine", "warm-up", "below zero"],
 )
 def test_a_rate_that_is_gone_long_before_the_training_ends_is_found(schedule, found, tmp_path):
-    """By the rates that the schedule of optax gives."""
+    """By the rates that the schedule of optax gives; or that it becomes a negative one."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(32, 4)).astype("float32")
     live = LiveWatch(["learning_rate_anomaly:cooldown_steps=1000"])

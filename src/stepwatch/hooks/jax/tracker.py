@@ -748,11 +748,12 @@ class Tracker:
         return False
 
     @guarded
-    def scheduled(self, rate: Any) -> None:
-        """Observe a learning rate, where an update is computed; optax may have turned its sign."""
+    def scheduled(self, rate: Any, *, is_signed: bool) -> None:
+        """Observe a learning rate, where an update is computed."""
         if not self.is_collecting:
             return
-        collector, value = self._stack[-1], jax.numpy.abs(jax.numpy.asarray(rate))
+        collector, value = self._stack[-1], jax.numpy.asarray(rate)
+        value = value if is_signed else jax.numpy.abs(value)
         number = sum(name.startswith("learning_rate/") for name in collector.observed)
         if not value.shape:
             self._observe(collector, "learning_rates", {f"learning_rate/{number}": value})
