@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..model.record import ScalarSteps, StepRecord, step_numbers
+from ..model.record import ScalarSteps, StepRecord
 from ..model.steps import Mode
 
 if TYPE_CHECKING:
@@ -58,11 +58,29 @@ class StepRange:
 
 def step_ranges(records: Sequence[StepRecord | ScalarSteps]) -> list[StepRange]:
     """Return the steps of some records as few evenly spaced ranges."""
-    return join_ranges(
-        StepRange(one.mode, step, 1, 0, mode_step, 0)
-        for one in records
-        for step, mode_step, _ in step_numbers(one)
-    )
+    return join_ranges(range_ for one in records for range_ in _even_ranges(one))
+
+
+def _even_ranges(steps: StepRecord | ScalarSteps) -> Iterator[StepRange]:
+    if isinstance(steps, StepRecord):
+        yield StepRange(steps.mode, steps.step, 1, 0, steps.mode_step, 0)
+        return
+    numbers = steps.numbers[:, :2]
+    gaps = np.diff(numbers, axis=0)
+    start = 0
+    for at in (np.flatnonzero((gaps[1:] != gaps[:-1]).any(1)) + 1).tolist():
+        if at > start:
+            yield _range_of(steps.mode, numbers[start : at + 1])
+            start = at + 1
+    if start < len(numbers):
+        yield _range_of(steps.mode, numbers[start:])
+
+
+def _range_of(mode: Mode, numbers: npt.NDArray[np.int64]) -> StepRange:
+    """Return evenly spaced steps, shape ``[steps, 2]``, as a range."""
+    first, mode_first = numbers[0].tolist()
+    stride, mode_stride = (numbers[1] - numbers[0]).tolist() if len(numbers) > 1 else (0, 0)
+    return StepRange(mode, first, len(numbers), stride, mode_first, mode_stride)
 
 
 def join_ranges(ranges: Iterable[StepRange]) -> list[StepRange]:

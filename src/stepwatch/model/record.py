@@ -258,9 +258,8 @@ class ScalarSteps:
         return len(self.numbers)
 
 
-def step_numbers(steps: StepRecord | ScalarSteps) -> list[list[int]]:
-    """Return global step, step within the mode and time of each step."""
+def step_numbers(steps: StepRecord | ScalarSteps) -> npt.NDArray[np.int64]:
+    """Return global step, step within the mode and time of each step, shape ``[steps, 3]``."""
     if isinstance(steps, ScalarSteps):
-        numbers: list[list[int]] = steps.numbers.tolist()
-        return numbers
-    return [[steps.step, steps.mode_step, steps.time_ns]]
+        return steps.numbers
+    return np.array([[steps.step, steps.mode_step, steps.time_ns]], np.int64)

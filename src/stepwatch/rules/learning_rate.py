@@ -345,8 +345,9 @@ class LearningRateAnomaly(Rule):
             if not step.trains:
                 plateau.add_evaluation(loss)
                 continue
-            rates = record.statistics[record.layout.rows_of.get("learning_rates", []), MAX]
-            for found in plateau.add(step, record.worker, loss, float(rates.max(initial=0.0))):
+            held = record.layout.rows_of.get("learning_rates", ())
+            rate = max((float(record.statistics[row, MAX]) for row in held), default=0.0)
+            for found in plateau.add(step, record.worker, loss, rate):
                 yield self.finding(
                     step,
                     found.tensor,

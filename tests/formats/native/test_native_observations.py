@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.observations import SCHEMA, to_records, to_table
 from stepwatch.formats.native.reader import NativeReader
 from stepwatch.formats.native.writer import NativeWriter, start_run
-from stepwatch.model.record import ScalarRow, ScalarSteps, StepRecord
+from stepwatch.model.record import Layout, ScalarRow, ScalarSteps, StepRecord, TensorInfo
 from stepwatch.model.steps import Mode
 from stepwatch.store import open_store
 from stepwatch.testing import make_record
@@ -159,6 +159,17 @@ class TestRanges:
 
         assert [StepRange(Mode.TRAIN, 0, 100, 10, 0, 10)] == step_ranges(made)
         assert 990 == step_ranges(made)[0].last
+
+    @given(st.lists(st.sampled_from([1, 1, 1, 5]), max_size=20))
+    @settings(max_examples=60, deadline=None)
+    def test_steps_stored_together_have_the_ranges_of_their_records(self, gaps):
+        numbers = [(step, at, 0) for at, step in enumerate(accumulate(gaps, initial=3))]
+        layout = Layout([TensorInfo("loss", "losses", "float64", ())])
+        together = ScalarSteps(
+            "worker_0", Mode.TRAIN, layout, np.array(numbers), np.zeros((len(numbers), 1))
+        )
+
+        assert step_ranges(list(together.records())) == step_ranges([together])
 
     def test_joining_whole_ranges_needs_one_rhythm(self):
         """0, 10, 20 and 30, 35, 40 stay apart though 30 would fit."""

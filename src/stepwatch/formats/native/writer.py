@@ -181,8 +181,8 @@ class NativeWriter:
         """Store the parts that wait; keep them where the store is away."""
         while self._parts and self._outage.asks_again:
             records = self._parts.popleft()
-            first, last = step_numbers(records[0])[0][0], step_numbers(records[-1])[-1][0]
-            span = Span(self._worker, first, last, self._again)
+            first, last = step_numbers(records[0])[0], step_numbers(records[-1])[-1]
+            span = Span(self._worker, int(first[0]), int(last[0]), self._again)
             try:
                 part = self._store_part(span, records)
             except StoreAway as error:
