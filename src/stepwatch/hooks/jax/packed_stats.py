@@ -37,6 +37,7 @@ from ...capture.open_step import OpenStep
 from ...capture.plan import NOTHING, STATISTICS
 from ...model.record import TensorInfo
 from ...numerics.packed import unpack_rows
+from ...numerics.statistics import NUM_FIELDS
 from ..losses import LossCall
 from ..observations import split_vectors
 
@@ -217,20 +218,21 @@ def unpack_stats(sent: PackedStats, infos: Sequence[TensorInfo]) -> npt.NDArray[
     """Return what ``pack_stats`` computed as statistics.
 
     Args:
-        sent: Shape ``[values, WIDTH]``, int32.
+        sent: Shape ``[..., values, WIDTH]``, int32; of loops with their turns in front.
         infos: Of which tensors they are.
 
     Returns:
-        Shape ``[values, NUM_FIELDS]``, float64.
+        Shape ``[..., values, NUM_FIELDS]``, float64.
     """
-    sent = np.ascontiguousarray(sent)
+    turns = math.prod(sent.shape[:-2])
+    shape, sent = sent.shape[:-1], np.ascontiguousarray(sent).reshape(-1, WIDTH)
     ends = _NUM_COUNTS + _NUM_FLOATS
     narrow = np.ascontiguousarray(sent[:, _NUM_COUNTS:ends]).view(np.float32)
     wide = np.ascontiguousarray(sent[:, _NUM_COUNTS:]).view(np.float64)
     is_wide, sizes = _widths_and_sizes(tuple(infos))
-    floats = np.where(is_wide, wide, narrow.astype(np.float64))
-    counts = np.column_stack([sizes, sent[:, :_NUM_COUNTS]])
-    return unpack_rows(counts, floats[:, :-1], floats[:, -1])
+    floats = np.where(np.tile(is_wide, (turns, 1)), wide, narrow.astype(np.float64))
+    counts = np.column_stack([np.tile(sizes, turns), sent[:, :_NUM_COUNTS]])
+    return unpack_rows(counts, floats[:, :-1], floats[:, -1]).reshape(*shape, NUM_FIELDS)
 
 
 @lru_cache(maxsize=64)  # the turns of a loop are alike
@@ -288,9 +290,8 @@ class TraceStats:
         return replace(self, is_loop=bool(self))
 
     def turns(self) -> Sequence[TraceStats]:
-        leaves, structure = jax.tree.flatten(self)
-        for_one = [structure.unflatten(turn) for turn in zip(*leaves, strict=True)]
-        return [replace(turn, is_loop=False) for turn in for_one]
+        leaves, structure = jax.tree.flatten(replace(self, is_loop=False))
+        return [structure.unflatten(turn) for turn in zip(*leaves, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -308,15 +309,28 @@ def trace_steps(stats: TraceStats) -> list[list[TraceStep]]:
     Args:
         stats: With arrays of NumPy.
     """
+    return _steps_of(_unpacked(stats))
+
+
+def _unpacked(stats: TraceStats) -> TraceStats:
+    """Return it with ``packed`` as statistics, those of all turns of a loop at once."""
+    rows = stats.packed
+    if stats.packed_of:
+        rows = unpack_stats(rows, [stats.infos[index] for index in stats.packed_of])
+    return replace(stats, packed=rows, inner=tuple(map(_unpacked, stats.inner)))
+
+
+def _steps_of(stats: TraceStats) -> list[list[TraceStep]]:
     if stats.is_loop:
         stats = TraceStats(inner=(stats,), trains=stats.trains)
     steps: list[list[TraceStep]] = []
     parts: list[TraceStep] = []
     if stats.infos:
-        parts.append(TraceStep(stats.infos, _statistics_of(stats), _values_of(stats)))
+        rows = dict(zip(stats.packed_of, stats.packed if stats.packed_of else (), strict=True))
+        parts.append(TraceStep(stats.infos, rows, _values_of(stats)))
     for inner in stats.inner:
         for turn in inner.turns() if inner.is_loop else [inner]:
-            *before, last = trace_steps(turn)
+            *before, last = _steps_of(turn)
             if inner.is_loop and inner.trains:
                 steps += [*before, last]
             else:
@@ -326,13 +340,6 @@ def trace_steps(stats: TraceStats) -> list[list[TraceStep]]:
         steps[-1] += parts
         return steps
     return [*steps, parts]
-
-
-def _statistics_of(stats: TraceStats) -> dict[int, npt.NDArray[np.float64]]:
-    if not stats.packed_of:
-        return {}
-    rows = unpack_stats(stats.packed, [stats.infos[index] for index in stats.packed_of])
-    return dict(zip(stats.packed_of, rows, strict=True))
 
 
 def _values_of(stats: TraceStats) -> dict[int, Any]:
