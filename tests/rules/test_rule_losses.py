@@ -318,6 +318,15 @@ class TestLossNotDecreasing:
         assert [] == found
         assert "was negative" in engine.statuses()[0].details
 
+    @pytest.mark.parametrize(("whole", "found"), [(-0.1, []), (1.5, [10])])
+    def test_a_term_of_what_was_negative_is_left_out(self, whole, found):
+        """As of a likelihood whose normalizing constant is no function of torch."""
+        steps = [
+            step_of({"losses": {"L": [1.0]}, "loop": {"loop/objective": [whole]}}, n)
+            for n in range(12)
+        ]
+        assert found == steps_at(run("loss_not_decreasing:plain_only=true", steps))
+
     def test_a_loss_that_is_a_small_part_is_left_out(self):
         """What is learnt is what makes the large one smaller."""
         steps = [step_of({"losses": {"L": [50.0 / (n + 1)], "S": [0.1]}}, n) for n in range(12)]

@@ -446,6 +446,19 @@ class TestInputDrift:
 
         assert ("evaluated batch/0", onset) == (found.condition, found.onset)
 
+    @pytest.mark.parametrize(("samples", "count"), [(16, 0), (64, 1)])
+    def test_a_test_set_at_once_counts_as_the_batches_that_it_would_be(self, samples, count):
+        """One batch may be an odd one."""
+        rng = np.random.default_rng(0)
+        steps = [
+            full_step({"batches": {"batch/0": rng.normal(away, 1, (size, 4))}}, at, mode)
+            for at, (mode, size, away) in enumerate(
+                [(Mode.TRAIN, 16, 0.0)] * 25 + [(Mode.EVAL, samples, 50.0)]
+            )
+        ]
+
+        assert count == len(judged("input_drift", steps)[0])
+
     def test_without_inputs_there_is_no_judgement(self):
         steps = [step_of({"batches": {"batch/0": [1.0]}}, at) for at in range(45)]
 

@@ -23,6 +23,8 @@ DEFAULT_SHARE = 0.03
 KEPT = frozenset({"losses", "learning_rates", "metrics", "scalars", "tensors", "evaluations"})
 #: The first steps of each mode, which are observed in full: most faults are there from the start.
 FULL_STEPS = 11
+#: So many steps of an evaluation of other data are observed in full: a rule asks for as many.
+FULL_EVALUATIONS = 4
 #: The TRAIN steps after them are observed in full until observing took so long, seconds of
 #: processor time, that other work on the machine does not use up: in a small training those are
 #: hundreds, and a short one is over by then.

@@ -57,7 +57,9 @@ class InputDrift(Rule):
     nats: float = parameter(
         0.5, "Raw pixels are about 1 from normalized ones, mixed images 0.2.", above=0
     )
-    evaluations: int = parameter(4, "EVAL steps in a row.", at_least=1)
+    evaluations: int = parameter(
+        4, "EVAL steps in a row, or one of so many samples as these many TRAIN steps.", at_least=1
+    )
 
     def begin(self) -> None:
         self._inputs = Selection(("batches",), keep=_is_real)
@@ -69,6 +71,8 @@ class InputDrift(Rule):
         # far: of the one that goes on, and of the first one.
         self._evaluating: dict[_Input, tuple[StepNumber, Floats]] = {}
         self._first_evaluated: dict[_Input, tuple[StepNumber, Floats]] = {}
+        # How many batches of the size of those that are trained were far apart, in a row.
+        self._apart: dict[_Input, float] = {}
 
     def check(self, step: StepView) -> Findings:
         if step.mode is Mode.EVAL:
@@ -158,7 +162,9 @@ class InputDrift(Rule):
         now = _mean_and_std(before + moments)
         apart = divergence(now, usual)
         limit = max(self.nats, 10 * max(divergence(each, usual) for each in trained))
-        if self.persists((*key, "evaluated"), apart > limit, self.evaluations):
+        batches = max(1.0, of.count / self._sizes_of_batches[key])
+        self._apart[key] = (self._apart.get(key, 0.0) + batches) * (apart > limit)
+        if self.persists((*key, "evaluated"), self._apart[key] >= self.evaluations, 1):
             first_began, first = self._first_evaluated.get(key, self._evaluating[key])
             is_from_first = divergence(_mean_and_std(first), usual) > limit
             yield self.finding(
@@ -166,8 +172,7 @@ class InputDrift(Rule):
                 tensor,
                 f"{tensor.name}: inputs that are evaluated have mean {number(now[0])} and standard"
                 f" deviation {number(now[1])} at step {step.train_step}; those that are trained"
-                f" have {number(usual[0])} and {number(usual[1])}: {_apart(now, usual)},"
-                f" {self.evaluations} EVAL steps in a row",
+                f" have {number(usual[0])} and {number(usual[1])}: {_apart(now, usual)}",
                 value=apart,
                 threshold=self.nats,
                 onset=first_began if is_from_first else began,

@@ -53,6 +53,7 @@ class Objectives:
         self._apart: set[str] = set()  # losses that are not judged
         self._is_forest = False  # the boosted model at hand
         self._has_turns = False  # models are updated in turn
+        self._is_term = False  # what is differentiated has more terms, and was negative
         #: Why losses were left out, or "".
         self.why = ""
 
@@ -80,6 +81,10 @@ class Objectives:
                 apart.add(name)
         if apart and not self.why:
             self.why = f"{min(apart)} was negative, so it need not fall"
+        self._is_term |= step.mode is Mode.TRAIN and has_negative_objective(step)
+        if self._is_term:
+            apart.update(losses)
+            self.why = self.why or "losses are terms of what was negative, so they need not fall"
         if step.mode is Mode.TRAIN:
             # Some steps may be those of one of them alone.
             self._has_turns |= self._is_opposed(step, len(losses))
@@ -106,6 +111,11 @@ class Objectives:
         updates = count.scalar
         before, self._steps = self._steps, (step.mode_step, updates)
         return before[0] == step.mode_step - 1 and updates - before[1] > 1
+
+
+def has_negative_objective(step: StepView) -> bool:
+    """Return whether a sum that is differentiated, of which a loss is a term, is below 0."""
+    return any(step.scalar("loop/objective", worker) < 0 for worker in step.workers)
 
 
 def soft_targets_floor(step: StepView, name: str) -> float | None:
@@ -178,7 +188,8 @@ class LossNotDecreasing(Rule):
         "Judge no loss that may be right not to fall: that of a training in which several"
         " optimizers update in one step, as adversarial ones do, or a script updates two models in"
         " turn, or of six or more models one after"
-        " the other, as in meta-learning, one of a random forest, one that was ever negative, one"
+        " the other, as in meta-learning, one of a random forest, one that was ever negative, or"
+        " is a term of what was, one"
         " that is a tenth of another or less, one that is given a constant in the place of its"
         " prediction, as a commitment loss, in JAX one whose function takes advantages by that"
         " name, or a plateau below a tenth of the learning rate's peak; and compare no losses of"

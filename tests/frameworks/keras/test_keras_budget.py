@@ -98,6 +98,20 @@ class TestThinBatches:
         for name in ("hidden/kernel", "gradient/hidden/kernel", "output/hidden"):
             assert full == steps_of(trial, name), name
 
+    def test_an_evaluation_apart_from_a_fit_is_observed(self, every_fifth):
+        """As of the test set once a training is over, which may be prepared in another way."""
+
+        def train(_):
+            made = model()
+            made.fit(X, Y, batch_size=4, verbose=0, validation_data=(X, Y))
+            for away in (7, 9):
+                made.evaluate(X[:8] + away, Y[:8], batch_size=8, verbose=0)
+
+        _, trial = every_fifth(train)
+
+        means = trial.tensor("batch/0").statistics("EVAL")["mean"][-2:]
+        np.testing.assert_allclose(means, [X[:8].mean() + 7, X[:8].mean() + 9], rtol=1e-5)
+
     def test_learning_rates_are_those_of_every_batch(self, every_fifth):
         """As of a schedule that is over before the second batch that is observed in full."""
         decay = keras.optimizers.schedules.CosineDecay(0.01, decay_steps=4)

@@ -131,7 +131,26 @@ class TestThinSteps:
                 for _ in range(11):
                     model(X)
 
-        assert 4 == len(seen.trial.tensor("output/0").steps("EVAL"))  # 0, 1, 5 and 10 of EVAL
+        # Of data that are new the first four, then every fifth.
+        assert [0, 1, 2, 3, 5, 10] == list(seen.trial.tensor("output/0").steps("EVAL"))
+
+    @pytest.mark.parametrize("is_loaded", [True, False])
+    def test_an_evaluation_of_other_data_is_observed(self, every_fifth, is_loaded):
+        """As of the test set once a training is over, which may be prepared in another way."""
+        model, other = mlp(), X[:3] + 7
+
+        def evaluate(x):
+            for one in DataLoader(TensorDataset(x), len(x)) if is_loaded else [[x]]:
+                with torch.no_grad():
+                    model.eval()(*one)
+
+        with every_fifth() as seen:
+            for _ in range(6):
+                fit(model.train(), steps=1)
+                evaluate(X)
+            evaluate(other)
+
+        assert other.mean().item() == pytest.approx(seen.series("batch/0", mode="EVAL")[-1])
 
     def test_a_full_step_is_one_to_its_end_whatever_is_evaluated_in_it(self, every_fifth):
         """Such as a target network, whose evaluations are thinned by a count of their own."""

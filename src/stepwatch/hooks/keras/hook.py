@@ -14,7 +14,7 @@ from weakref import WeakSet
 import keras
 import numpy as np
 
-from ...capture.budget import FULL_STEPS
+from ...capture.budget import FULL_EVALUATIONS, FULL_STEPS
 from ...capture.guard import guarded
 from ...capture.open_step import OpenStep
 from ...errors import TrainingStopped
@@ -234,6 +234,10 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         trained = self.recorder.counter.peek(Mode.TRAIN)[1]
         number = self._evaluation[1] + 1 if self._evaluation[0] == trained else 1
         self._evaluation, self._begun_pass = (trained, number), number
+        if self._epoch is None:  # apart from a fit: of other data than that has validated
+            self.budget.observe_next_in_full(
+                f"evaluation {number}", steps=1, evaluations=FULL_EVALUATIONS
+            )
 
     def _ending(
         self, mode: Mode, *, is_in_fit: bool

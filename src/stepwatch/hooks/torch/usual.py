@@ -194,7 +194,7 @@ class UsualSteps:
                 self._runs = tracker.pause_inside(module)
         elif isinstance(module, Loss):
             tracker.loss_depth += 1
-        elif not (self._runs or tracker.loss_depth or self._passes_evaluation(module)):
+        elif not (self._runs or tracker.loss_depth or self._passes_evaluation(module, inputs)):
             self.leave()
             tracker.before_thin_forward(module, inputs)
 
@@ -203,13 +203,15 @@ class UsualSteps:
         """Whether a model that is trained now may do so in the step after this one."""
         return self._is_uneven and self._last_model is None and bool(self._parts)
 
-    def _passes_evaluation(self, module: torch.nn.Module) -> bool:
+    def _passes_evaluation(self, module: torch.nn.Module, inputs: tuple[object, ...]) -> bool:
         """Count a model that runs without gradients; return whether that was all to be done."""
         known = self._roots.get(id(module))
         if known is None or known() is not module or torch.is_grad_enabled():
             return False
         tracker = self._tracker
         if tracker.steps.mode is not None or tracker.rows.begins_pass(tracker.steps.num_trained):
+            return False
+        if tracker.widens_evaluation(inputs):
             return False
         if any(one is known for one in self._evaluated):
             self._end_evaluation()

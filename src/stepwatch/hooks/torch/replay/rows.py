@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
+#: So many sources of evaluated data are told apart: a script that generates has ever longer ones.
+_MOST_SOURCES = 16
+
 
 class DrawnRows:
     """Follows the iterators of ``DataLoader``; what they draw is only kept, and never computed."""
@@ -28,6 +31,8 @@ class DrawnRows:
         self._last_begin = (-1, 0)  # of that which gave a batch last
         # The last evaluation pass: of which iterator, after how many TRAIN steps, its number since.
         self._pass = (0, -1, 0)
+        # What was evaluated: data sets of loaders, by id, and shapes of what no loader gave.
+        self._sources: set[object] = set()
 
     def ahead(self, iterator: Any, rows: Any) -> None:
         """A sampler has drawn the rows of a batch that is given later."""
@@ -94,6 +99,24 @@ class DrawnRows:
         """Return whether the last batch begins an evaluation that ``begun_pass`` is to count."""
         begun_after, begin = self._last_begin
         return begun_after == num_trained and begin != self._pass[0]
+
+    def new_source(self, given: object, num_trained: int) -> int:
+        """Return which source of evaluated data a model is given for the first time, of all.
+
+        Args:
+            given: The first input of the model.
+            num_trained: How many TRAIN steps there were.
+
+        Returns:
+            1 for the first one, and so on; 0 for one that is known, or not told apart.
+        """
+        source: object = getattr(given, "shape", None)
+        if self._last_begin[0] == num_trained and self.iterator is not None:
+            source = id(getattr(self.iterator(), "_dataset", None))
+        if source is None or source in self._sources or len(self._sources) >= _MOST_SOURCES:
+            return 0
+        self._sources.add(source)
+        return len(self._sources)
 
     def last(self) -> Sequence[int] | None:
         """Return the rows of the last batch, ``None`` if they are not known."""
