@@ -205,6 +205,12 @@ _LAYERS = {
         "cut a text into columns by text.view(batch, -1).t(), not text.view(-1, batch); give a"
         " recurrent layer batch_first=True where the first axis is that of the samples",
     ),
+    "reshaped": (
+        "predictions are reshaped where their axes were to change places: the elements stay in"
+        " their order, so that what is compared with a target are elements of several positions",
+        "transpose them, as by scores.transpose(1, 2) or scores.permute(0, 2, 1), in place of"
+        " view() or reshape()",
+    ),
     "torn_edges": (
         "edges are a list of pairs that was reshaped: they go both ways where ends that lie side by"
         " side are a pair, and hardly any does as they are, so nodes have neighbours at random",
@@ -290,6 +296,7 @@ class Setup(Rule):
     Keras model was unfrozen and the model not compiled again.
     ``all_frozen``: a Keras model is trained that has no layer that learns.
     ``trained_before``: what validates a Keras model was trained on by it in an earlier ``fit``.
+    ``reshaped``: predictions of PyTorch are reshaped and not transposed.
     ``torn_edges``, ``torn_pairs``:
     edges of a graph are a list of pairs that was reshaped and not transposed. ``no_offset``: edges
     of several graphs are put into a batch as if each were alone. ``across``: a recurrent layer
@@ -366,6 +373,7 @@ class Setup(Rule):
         "across*": "data",
         "other_range*": "data",
         "pads_targets*": "loss_input",
+        "reshaped*": "loss_input",
         "no_end*": "loss_input",
         "turned*": "loss_input",
         "temperature*": "loss_input",

@@ -351,6 +351,19 @@ def attends(dim, *, first=True):
     _train(Lookup(dim, first), steps=40)
 
 
+def tags(arrange, loss=F.cross_entropy):
+    """Tag tokens: 8 samples of 6 positions, 4 tags."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(9, 8), nn.ReLU(), nn.Linear(8, 4))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(40):
+        tokens = torch.randint(9, (8, 6))
+        optimizer.zero_grad()
+        scores, target = arrange(model(tokens)), tokens % 4
+        loss(scores, target if scores.dim() == 3 else target.flatten()).backward()
+        optimizer.step()
+
+
 def contrasts(scale, *, is_learned=False, normalized=True, dim=-1):
     """Two views of each sample, of which each is to be told from the others of the batch."""
     torch.manual_seed(0)
@@ -1116,6 +1129,15 @@ CASES = {
     "several answers to a prompt side by side": Case(answers),
     "a representation that another model predicts": Case(represents),
     "padding at the end of columns": Case(pads_columns),
+    "scores that were reshaped": Case(partial(tags, lambda one: one.view(8, 4, 6)), "reshaped"),
+    "the same before a softmax": Case(
+        partial(tags, lambda one: one.view(8, 4, 6).log_softmax(1), F.nll_loss), "reshaped"
+    ),
+    "scores of classes first, taken for rows": Case(
+        partial(tags, lambda one: one.transpose(1, 2).contiguous().view(-1, 4)), "reshaped"
+    ),
+    "scores that were transposed": Case(partial(tags, lambda one: one.transpose(1, 2))),
+    "scores of all positions in rows": Case(partial(tags, lambda one: one.view(-1, 4))),
     "edges that were reshaped": Case(partial(connects, lambda one: one.view(2, -1)), "torn_edges"),
     "edges one way that were reshaped": Case(
         partial(connects, lambda one: one.reshape(2, -1), both_ways=False, is_list=True),

@@ -269,6 +269,35 @@ def _is_within_epsilon(node: Any, value: torch.Tensor) -> bool:
     return bool((made - value.detach().reshape(-1)).abs().max() <= _EPSILON)
 
 
+# What leaves a shape as it is.
+_SAME_SHAPE = ("log_softmax", "softmax", "sigmoid", "clone", "to_copy", "alias")
+_RESHAPES = ("view", "reshape_alias", "unsafe_view")
+
+
+def is_torn(value: torch.Tensor) -> bool:
+    """Return whether a tensor was reshaped where its axes were to change places.
+
+    A reshape keeps the elements in their order. One to the same sizes in another order, or one to
+    rows of as many elements as not the last axis had but the second, puts elements of several
+    positions into one.
+
+    Example:
+        >>> scores = torch.zeros(2, 5, 3, requires_grad=True)  # samples, positions, classes
+        >>> is_torn(scores.view(2, 3, 5)), is_torn(scores.view(-1, 3))
+        (True, False)
+    """
+    node, after = value.grad_fn, tuple(value.shape)
+    while node is not None and operation(node) in _SAME_SHAPE:
+        node = _input_of(node)
+    if node is None or operation(node) not in _RESHAPES:
+        return False
+    before = tuple(node._saved_self_sym_sizes)
+    sizes, others = ([size for size in shape if size > 1] for shape in (before, after))
+    is_turned = sizes != others and sorted(sizes) == sorted(others)
+    is_rows = len(after) == 2 and len(before) > 2 and before[1] == after[1] != before[-1]
+    return is_turned or (is_rows and after[1] > 1)
+
+
 #: So near to 1 a norm is that of a normalized vector.
 UNIT = 0.01
 #: Of more elements cosines are not computed again.

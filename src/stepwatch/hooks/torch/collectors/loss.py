@@ -12,7 +12,7 @@ import torch
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
 from ...losses import LEAST_COMPARED, MOST_COMPARED, MOST_COMPARED_ELEMENTS, OF_EXPECTED
-from ..autograd import last_operation
+from ..autograd import is_torn, last_operation
 from ..device import PackedBits
 from ..events import LossCall
 from ..internals import in_transform, isolated_compute
@@ -224,12 +224,14 @@ class LossInputs:
                 self._observe_spread(step, name, call, guessed, meant)
 
     def _note_last_operation(self, step: OpenStep, name: str, prediction: object) -> None:
-        """Observe by which operation a prediction has a range of its own."""
+        """Observe by which operation a prediction has a range of its own, or the wrong shape."""
         known = readable(prediction)
         if known is None:
             return
         with isolated_compute(known.device.type):
             last = last_operation(known)
+            if is_torn(known):
+                self._observer.numbers(step, {f"setup/reshaped/{name}": 1.0}, "setup")
         if last:
             self._observer.numbers(step, {f"setup/last_operation/{name}/{last}": 1.0}, "setup")
 
