@@ -272,6 +272,17 @@ class TestChanceHeldOut:
     def test_it_is_told_at_the_end(self):
         assert ["held_out"] == self.found(train=0.4, evaluated=0.8, confusion=self.BY_CHANCE)
 
+    @pytest.mark.parametrize(
+        ("confusion", "found"),
+        [
+            ([[8, 0, 0], [0, 4, 0], [0, 4, 0]], ["unseen"]),
+            ([[16, 0, 0], [0, 15, 0], [0, 1, 0]], []),  # a rare class may be in few batches
+        ],
+    )
+    def test_a_class_that_training_never_had_is_named(self, confusion, found):
+        """As where rows lie class by class and the last of them are to validate."""
+        assert found == self.found(train=0.2, evaluated=2.0, confusion=confusion, rounds=2)
+
     def test_renumbered_classes_are_found_after_one_evaluation(self):
         """Nearly all of each is taken for another one."""
         turned = {"train": 0.2, "evaluated": 3.0, "confusion": [[1, 15], [16, 0]], "rounds": 2}
@@ -478,6 +489,25 @@ class TestMeanHeldOut:
 
     def test_so_are_several_within_it(self):
         assert ["held_out"] == self.found(rounds=6, trained_last=True)
+
+    @pytest.mark.parametrize(
+        ("train", "evaluated", "found"),
+        [(0.55, 0.75, ["held_out"]), (0.67, 0.75, []), (0.55, 0.65, [])],
+    )
+    def test_so_are_shares_by_their_cross_entropy(self, train, evaluated, found):
+        """Ratings from 0 to 1, of which few are either: their mean costs 0.69, the best 0.55."""
+        watch = Watch(["chance_level:num_steps=40"])
+        shares = np.random.default_rng(0).uniform(size=(32, 1)).astype(np.float32)
+        loss = "binary_cross_entropy"
+        for at, mode in enumerate([Mode.TRAIN] * 60 + [Mode.EVAL] * 4):
+            values = {
+                "losses": {f"loss/{loss}": np.float32(train if mode is Mode.TRAIN else evaluated)},
+                "predictions": {f"prediction/{loss}": shares},
+                "labels": {f"label/{loss}": shares},
+            }
+            watch.evaluate(full_step(values, at, mode))
+
+        assert found == [one.condition for one in watch.finish()]
 
     @pytest.mark.parametrize(
         "but",

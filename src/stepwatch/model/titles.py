@@ -17,6 +17,7 @@ TITLES: Mapping[str, str] = {
     "chance_level:held_out": "no better than guessing on held-out data",
     "chance_level:renumbered": "classes have other numbers in evaluation",
     "chance_level:same": "the same prediction for every sample",
+    "chance_level:unseen": "evaluated classes are not in training",
     "chance_level:worse": "worse than guessing",
     "class_imbalance": "classes are unbalanced",
     "confusion": "classes are confused",

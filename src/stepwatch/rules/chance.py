@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, Rule
@@ -21,7 +22,7 @@ from .circumstances import Circumstances
 from .classes import added
 from .data import ALL_DATA, FewSamples
 from .history import FELL, WAIT, FirstValues, Series
-from .shared import CROSS_ENTROPIES, has_sums, named_losses, of_same_loss, prefixed
+from .shared import BINARY, CROSS_ENTROPIES, has_sums, named_losses, of_same_loss, prefixed
 
 # Negative log-likelihoods; what guessing costs is known of those whose classes are counted.
 _LIKELIHOODS = (*CROSS_ENTROPIES, "nll_loss", "gaussian_nll_loss", "poisson_nll_loss")
@@ -50,6 +51,9 @@ EDGE = 0.1
 PASSES = 3.0
 #: So many targets tell what guessing their mean costs, in the one evaluation after the training.
 LEAST_TARGETS = 100
+#: So large a share of evaluated labels is told, if it is of classes that no label has at so many
+#: full steps of TRAIN or more, though so many would, were these as frequent there.
+UNSEEN, UNSEEN_LOOKS, UNSEEN_LABELS = 0.1, 5, 20
 #: A mean square below this part of guessing has been learned.
 LEARNED = 0.5
 
@@ -199,6 +203,9 @@ class _Window:
         self.quarters: list[tuple[float, float]] = []
         #: How guesses agreed at full steps since half of so many steps.
         self.trained: Floats = np.zeros((0, 0))
+        #: How many labels of each class there were at full steps, and how many of these.
+        self.labels: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self.num_looks = 0
 
     def add(self, step: StepView, loss: float) -> None:
         """Add the loss of a step."""
@@ -218,6 +225,8 @@ class _Window:
     def count_guesses(self, confusion: Floats) -> None:
         """Add how the guesses of a step agreed with its labels."""
         self.confusions.append(confusion)
+        self.labels = added([self.labels, confusion.sum(1).astype(np.int64)])
+        self.num_looks += 1
         if 2 * self.count >= (self.losses.maxlen or 1):
             self.trained = _all_counts([self.trained, confusion])
 
@@ -267,6 +276,13 @@ class _HeldOut:
     confusions: list[Floats] = field(default_factory=list)
     #: Number, sum and sum of squares of targets, where each sample has one.
     moments: list[Floats] = field(default_factory=list)
+    #: A binary cross-entropy; else a mean square, or one of classes.
+    is_binary: bool = False
+
+    @property
+    def has_shares(self) -> bool:
+        """Whether targets of a binary cross-entropy lie between 0 and 1."""
+        return self.is_binary and any(total != squares for _, total, squares in self.moments)
 
     def end(self) -> None:
         self.last = math.nan
@@ -293,11 +309,13 @@ class ChanceLevel(Rule):
     cross-entropy that fell below guessing in TRAIN and in none of ``ROUNDS`` or more
     evaluations, while the guesses in these agree with the labels no more often than by chance
     (``held_out``): what is learned is no rule that goes from inputs to labels. Likewise a mean
-    square of one target a sample that fell below half of guessing in TRAIN, and in evaluations
+    square of one target a sample, or a binary cross-entropy of targets between 0 and 1, that fell
+    half the way from guessing in TRAIN, and in evaluations
     is above what the mean of the training's targets costs there: in ``ROUNDS``, or in the one
     after the last TRAIN step. Where evaluations take nearly all of each class for one other,
     one to one, and training went below half of guessing, the numbers of classes are others
-    (``renumbered``).
+    (``renumbered``). Where a tenth or more of the evaluated labels is of classes of which training
+    had none at ``UNSEEN_LOOKS`` full steps or more, that is told (``unseen``).
 
     Judged are steps with one such loss: two may play against each other. It gives no weights to
     classes or samples, and must have come to rest, within ``rest`` from the first half of the
@@ -318,6 +336,7 @@ class ChanceLevel(Rule):
     sign: ClassVar[Mapping[str, str]] = {
         "held_out": "held_out",
         "renumbered": "data",
+        "unseen": "data",
         "same *": "collapse",
         "*": "outcome",
     }
@@ -389,6 +408,7 @@ class ChanceLevel(Rule):
             held_out = self._held_out.setdefault(
                 loss.name, _HeldOut(loss.name, loss.worker, step.at, step.at)
             )
+            held_out.is_binary = loss.info.function in BINARY
             held_out.step = step.at
             held_out.losses.append(loss.scalar)
             confusion = loss.record.raw.get(f"confusion/{loss.name.partition('/')[2]}")
@@ -410,7 +430,10 @@ class ChanceLevel(Rule):
             if window is None or name in self._weighted or name in self._num_summed:
                 continue
             trained = window.late_mean()
-            if held_out.confusions:
+            unseen = _unseen(held_out.confusions, window)
+            if unseen.any():
+                yield self._unseen_finding(held_out, window, unseen)
+            elif held_out.confusions and not held_out.has_shares:
                 yield from self._evaluate_held_out(held_out, trained)
             elif held_out.moments and window.moments:
                 yield from self._evaluate_held_out_targets(held_out, window, trained)
@@ -443,6 +466,26 @@ class ChanceLevel(Rule):
                 {"guessing": chance, "agreement_z": z},
             )
 
+    def _unseen_finding(self, held_out: _HeldOut, window: _Window, unseen: Floats) -> Finding:
+        share, classes = float(unseen.sum()), [str(one) for one in np.flatnonzero(unseen)]
+        which = "class" if len(classes) == 1 else "classes"
+        return self.finding(
+            held_out.step,
+            held_out.name,
+            f"{held_out.name}: {number(100 * share)}% of the labels that are evaluated are of"
+            f" {which} {listed(classes)}, which none of the {number(window.labels.sum())} labels"
+            " had that were looked at in training",
+            worker=held_out.worker,
+            mode="EVAL",
+            value=share,
+            threshold=UNSEEN,
+            onset=held_out.first,
+            condition="unseen",
+            remedy="shuffle the samples before they are split, as train_test_split does, best with"
+            " stratify=labels; validation_split of Keras takes the last rows as they lie, whatever"
+            " shuffle says",
+        )
+
     def _renumbered_finding(
         self, held_out: _HeldOut, trained: float, numbers: Mapping[int, int]
     ) -> Finding:
@@ -467,14 +510,13 @@ class ChanceLevel(Rule):
     def _evaluate_held_out_targets(
         self, held_out: _HeldOut, window: _Window, trained: float
     ) -> Findings:
-        """Judge evaluations of a mean square that fell to ``trained`` in TRAIN."""
-        count, total, squares = np.sum(window.moments, axis=0)
-        mean = total / count
-        in_training = _variance(count, total, squares)
-        count, total, squares = np.sum(held_out.moments, axis=0)
-        guessing = squares / count - 2 * mean * total / count + mean**2
+        """Judge evaluations of a loss of numbers that fell to ``trained`` in TRAIN."""
+        costs = _shares_cost if held_out.has_shares else _squares_cost
+        seen, unseen = (np.sum(one.moments, axis=0) for one in (window, held_out))
+        guessing, least = costs(seen, unseen)[0], costs(seen, seen)[1]
+        learned = least + LEARNED * (costs(seen, seen)[0] - least)
         value = held_out.best if held_out.num_rounds >= ROUNDS else held_out.last
-        if count >= LEAST_TARGETS and value > guessing and trained < LEARNED * in_training:
+        if unseen[0] >= LEAST_TARGETS and value > guessing and trained < learned:
             yield self._held_out_finding(
                 held_out,
                 f"what is learned does not hold for the evaluated data: in training it fell to"
@@ -681,6 +723,48 @@ class ChanceLevel(Rule):
 def _variance(count: float, total: float, squares: float) -> float:
     """Return the variance of numbers by how many they are, their sum and that of their squares."""
     return float(squares / count - (total / count) ** 2)
+
+
+def _unseen(confusions: Sequence[Floats], window: _Window) -> Floats:
+    """Return of each class the share among evaluated labels, 0 where training had any of it.
+
+    All 0 where too few labels of the training were looked at, or few of the evaluated ones are of
+    such classes.
+    """
+    if not confusions or window.num_looks < UNSEEN_LOOKS:
+        return np.zeros(0)
+    evaluated = _all_counts(confusions).sum(1)
+    known = np.zeros(max(len(evaluated), len(window.labels)))
+    known[: len(window.labels)] = window.labels
+    shares = np.where(known[: len(evaluated)] > 0, 0.0, evaluated) / evaluated.sum()
+    least = max(UNSEEN, UNSEEN_LABELS / window.labels.sum())
+    return shares if shares.sum() >= least else np.zeros(0)
+
+
+def _squares_cost(seen: Floats, unseen: Floats) -> tuple[float, float]:
+    """Return what the mean of some targets costs as a guess of others, as a mean square; and 0.
+
+    Args:
+        seen: Number, sum and sum of squares of the first,
+        unseen: and of the others.
+    """
+    mean = seen[1] / seen[0]
+    count, total, squares = unseen
+    return float(squares / count - 2 * mean * total / count + mean**2), 0.0
+
+
+def _shares_cost(seen: Floats, unseen: Floats) -> tuple[float, float]:
+    """Return the same of a binary cross-entropy; and about what the best prediction costs.
+
+    A target costs its entropy at best. By how much that is below the entropy of their mean *m* is,
+    to second order, their variance over 2 m (1 - m); it is rather more.
+    """
+    mean, (count, total, squares) = seen[1] / seen[0], unseen
+    if not 0 < mean < 1:
+        return 0.0, 0.0
+    share = total / count
+    guessing = float(-share * math.log(mean) - (1 - share) * math.log(1 - mean))
+    return guessing, guessing - _variance(count, total, squares) / (2 * mean * (1 - mean))
 
 
 def _all_counts(confusions: Iterable[Floats]) -> Floats:

@@ -286,7 +286,8 @@ def is_torn(value: torch.Tensor) -> bool:
         >>> is_torn(scores.view(2, 3, 5)), is_torn(scores.view(-1, 3))
         (True, False)
     """
-    node, after = value.grad_fn, tuple(value.shape)
+    node: Any = value.grad_fn
+    after = tuple(value.shape)
     while node is not None and operation(node) in _SAME_SHAPE:
         node = _input_of(node)
     if node is None or operation(node) not in _RESHAPES:
