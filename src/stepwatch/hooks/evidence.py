@@ -163,8 +163,7 @@ class Evidence:
             label = value_of(f"label/{name}")
             given = all_given[0] if len(batches) == 1 and all_given else None
             if len(batches) > 1 and label is not None:  # as a decoder is given what it is to say
-                alike = (one for one in all_given if one is not None and one.shape == label.shape)
-                given = next(alike, None) if label.dtype.kind in "iu" else None
+                given, label = _tokens([one for one in all_given if one is not None], label)
             # Nothing is differentiated here, so most are not known.
             found = np.full(len(DEPENDENCE), np.nan, np.float32)
             if given is not None and label is not None and given.ndim >= 2:
@@ -218,6 +217,30 @@ def sample_digests(batch: Array) -> Array:
     text = f"{batch.dtype.name}{list(batch.shape[1:])}"
     seed = np.uint64(digest(np.frombuffer(text.encode(), np.uint8)))
     return row_digests(rows) + seed  # modulo 2**64
+
+
+def _tokens(given: Sequence[Array], target: Array) -> tuple[Array | None, Array]:
+    """Return the input that targets are compared with, of several, and these, both as tokens.
+
+    Either they are whole numbers of one shape: the first such input. Or one of all tokens is 1,
+    inputs have shape ``[batch, length, tokens]`` and targets ``[batch, tokens, length]``: the last
+    such input, which a decoder reads, and the numbers of tokens from 1 on, 0 where none is.
+    """
+    if target.dtype.kind in "iu":
+        return next((one for one in given if one.shape == target.shape), None), target
+    if target.ndim != 3:
+        return None, target
+    turned = target.swapaxes(1, 2)
+    read = next((one for one in reversed(given) if one.shape == turned.shape), None)
+    if read is None or not (_is_one_hot(read) and _is_one_hot(turned)):
+        return None, target
+    of_input, of_target = (np.where(one.any(-1), one.argmax(-1) + 1, 0) for one in (read, turned))
+    return of_input, of_target
+
+
+def _is_one_hot(values: Array) -> bool:
+    """Return whether along the last axis one element is 1 at most, and all others are 0."""
+    return bool(((values == 0) | (values == 1)).all() and (values.sum(-1) <= 1).all())
 
 
 def shifts(given: Array, target: Array) -> Array:

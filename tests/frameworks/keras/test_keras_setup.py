@@ -403,6 +403,22 @@ class TestTargetsAmongInputs:
 
         assert expected == self.found(model, given, words[:, 1:], tmp_path / "run", SPARSE)
 
+    @pytest.mark.parametrize(("shift", "expected"), [(0, ["target_is_input"]), (1, [])])
+    def test_nor_where_one_of_all_tokens_is_1(self, shift, expected, tmp_path):
+        """As in the model of Keras that translates letter by letter."""
+        keras.utils.set_random_seed(0)
+        letters = np.random.default_rng(0).integers(0, 10, (320, 9))
+        source, target = keras.Input((6, 10)), keras.Input((8, 10))
+        read = keras.layers.GRU(8)(source)
+        said = keras.layers.GRU(8, return_sequences=True)(target, initial_state=read)
+        model = keras.Model([source, target], keras.layers.Dense(10, "softmax")(said))
+        hot = np.eye(10, dtype="float32")[letters]
+        given = [hot[:, :6], hot[:, 1 - shift : 9 - shift]]
+
+        assert expected == self.found(
+            model, given, hot[:, 1:], tmp_path / "run", "categorical_crossentropy"
+        )
+
 
 @pytest.mark.parametrize(
     ("last", "told"),
