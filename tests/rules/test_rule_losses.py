@@ -290,6 +290,18 @@ class TestLossNotDecreasing:
         rule = "loss_not_decreasing:num_steps=64,plain_only=true"
         assert found == steps_at(run(rule, steps))
 
+    @pytest.mark.parametrize(
+        ("end", "scatter", "found"),
+        [(0.6932, 2e-3, ["plateau"]), (0.6932, 2e-2, []), (0.72, 2e-3, []), (0.5, 2e-3, [])],
+    )
+    def test_what_hardly_rises_is_a_plateau_where_losses_hardly_scatter(self, end, scatter, found):
+        """A loss that stays where it is rises as often as it falls; and there may be one look."""
+        noise = scatter * np.random.default_rng(0).normal(size=190)
+        losses = np.interp(np.arange(190), [0, 40, 60, 190], [0.75, 0.75, 0.693, end]) + noise
+        rule = "loss_not_decreasing:num_steps=100,smooth=25,converged_ratio=0.9,plain_only=true"
+
+        assert found == [one.evidence["verdict"] for one in run(rule, loss_steps(losses))]
+
     @pytest.mark.parametrize(("boosting", "found"), [("rf", []), ("gbdt", [10])])
     def test_the_loss_of_a_forest_is_left_out(self, boosting, found):
         """Its trees are averaged; other boosted models are judged."""

@@ -101,6 +101,13 @@ class LossHistory:
         self.judged = True
         return self.compared(earlier)
 
+    def ended(self) -> tuple[StepNumber, float, float] | None:
+        """Return what ``add`` does where it is time, of what came since: no more is to come."""
+        at = self.losses[-1][0]
+        if not self.judged or self._last_evaluated == at:
+            return None
+        return self.compared(bisect_right(self.losses, at - self._num_steps, key=itemgetter(0)))
+
     def compared(self, end: int) -> tuple[StepNumber, float, float]:
         """Return the step of the last loss before index ``end``, the loss there, and this one."""
         loss = self.losses[-1][2]

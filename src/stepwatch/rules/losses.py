@@ -137,6 +137,8 @@ def soft_targets_floor(step: StepView, name: str) -> float | None:
     return float(floor) if 0 <= floor <= math.log(2) else None
 
 
+#: Where medians are known as well as to this fraction, a rise within that is a plateau.
+STEADY = 0.01
 #: A rise is none within so many times the noise that hides a fall: it is looked for many times.
 RISES = 5 / 3
 
@@ -195,7 +197,8 @@ class LossNotDecreasing(Rule):
         " name, or a plateau below a tenth of the learning rate's peak; and compare no losses of"
         " before the script gave the model other weights, of no"
         " file, and none at all once it did so three times. A plateau that nothing explains must"
-        " last for 400 more steps, or to the end.",
+        " last for 400 more steps, or to the end. A rise that is less than losses scatter, and these"
+        " scatter by less than 1%, is a plateau, and the last losses are judged once more.",
     )
 
     def begin(self) -> None:
@@ -252,7 +255,13 @@ class LossNotDecreasing(Rule):
                 self._last_eval = step.number
 
     def finish(self) -> Findings:
-        """Judge a training that ended before its losses span ``num_steps`` by what there is."""
+        """Judge the last losses; those of a training that ended before ``num_steps`` by what is."""
+        for (name, mode), series in self._series.items():
+            # Of EVAL there may be too few, for which those of TRAIN were left alone.
+            is_left = self._judges_eval and mode == Mode.TRAIN.value
+            pair = series.ended() if self.plain_only and not is_left else None
+            if pair is not None:
+                yield from self._evaluate(name, series.losses[-1][1], series, pair, mode)
         for (name, mode), series in self._series.items():
             if series.waiting is not None:
                 yield series.waiting
@@ -314,7 +323,8 @@ class LossNotDecreasing(Rule):
             RISES if verdict == "rose" else 1
         ):
             # No rise, and no end of a plateau: the losses of single batches scatter as much.
-            is_none = series.is_short and now >= then
+            is_steady = self.plain_only and series.noise() < STEADY * abs(now)
+            is_none = (series.is_short or is_steady) and now >= then
             verdict = "plateau" if series.bad or verdict == "plateau" or is_none else ""
         if verdict == "rose" and self._circumstances.targets_grew(name, then_step.number):
             verdict = ""
