@@ -197,8 +197,8 @@ class LossNotDecreasing(Rule):
         " name, or a plateau below a tenth of the learning rate's peak; and compare no losses of"
         " before the script gave the model other weights, of no"
         " file, and none at all once it did so three times. A plateau that nothing explains must"
-        " last for 400 more steps, or to the end. A rise that is less than losses scatter, and these"
-        " scatter by less than 1%, is a plateau, and the last losses are judged once more.",
+        " last for 400 more steps, or to the end. A rise that is less than losses scatter, by less"
+        " than 1%, is a plateau, and the last losses are judged once more.",
     )
 
     def begin(self) -> None:

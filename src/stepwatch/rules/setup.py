@@ -170,6 +170,12 @@ _LAYERS = {
         "draw the noise once, for both: noisy = add_noise(x, noise, t), and the loss between"
         " model(noisy, t) and this noise",
     ),
+    "swapped_noise": (
+        "noise and samples have changed places: at the first steps what the model is given is noise"
+        " for the most part, and at the last it is the samples",
+        "give the function that adds noise its arguments in the order that it takes them, as in"
+        " add_noise(samples, noise, timesteps)",
+    ),
     "same_noise": (
         "what is drawn for a batch, as noise or dropout, is the very same at each step, by a seed"
         " or a random key that never changes: the model learns with one pattern, and not with"
@@ -248,6 +254,7 @@ _LAYERS = {
 #: Of what these are said of several steps were looked at before.
 _LOOKED_AT_BEFORE = (
     "turned",
+    "swapped_noise",
     "no_offset",
     "reseeded",
     "same_views",
@@ -328,6 +335,7 @@ class Setup(Rule):
     the ids of another one. ``turned``: a loss of triplets or pairs pulls together what is unlike,
     and pushes apart what is alike. ``constant_penalty``: one on gradients has no graph.
     ``other_noise``: a diffusion model is not given the noise that it is to predict.
+    ``swapped_noise``: one is given noise in place of samples, and samples in place of noise.
     ``not_cumulative``: one is given noise by what one step keeps, and not by the product of all
     until then. ``constrained``: monotone constraints go against the data.
     ``posterior``: the code of a variational autoencoder says nothing of a sample.
@@ -382,6 +390,7 @@ class Setup(Rule):
         "posterior*": "loss_input",
         "not_cumulative*": "data",
         "other_noise*": "data",
+        "swapped_noise*": "data",
         "constant_penalty*": "loss_input",
         "metric*": "metric",
         "*": "mode",

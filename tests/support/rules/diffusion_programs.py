@@ -113,6 +113,10 @@ def _of_all(schedule, at):
     return schedule.alphas_cumprod[at]
 
 
+def _of_noise(schedule, at):
+    return 1 - schedule.alphas_cumprod[at]
+
+
 CASES = {
     "noise that the model is not given": Case(
         partial(diffuses, _of_all, aim="other noise", shape=(1, 4, 4)), "other_noise"
@@ -124,6 +128,10 @@ CASES = {
     "noise of one step": Case(partial(diffuses, _of_one), "not_cumulative"),
     "the same by hand": Case(partial(diffuses, _of_one, by_hand=True), "not_cumulative"),
     "the same of pictures": Case(partial(diffuses, _of_one, shape=(1, 4, 4)), "not_cumulative"),
+    "noise in the place of samples": Case(partial(diffuses, _of_noise), "swapped_noise"),
+    "the same by hand, of pictures": Case(
+        partial(diffuses, _of_noise, by_hand=True, shape=(1, 4, 4)), "swapped_noise"
+    ),
     "noise of all steps": Case(partial(diffuses, _of_all)),
     "noise of all steps, by hand": Case(partial(diffuses, _of_all, by_hand=True)),
     "noise of all steps, of pictures": Case(partial(diffuses, _of_all, shape=(1, 4, 4))),

@@ -2,9 +2,10 @@
 
 What it is given at step ``t`` is ``sqrt(a[t]) * x0 + sqrt(1 - a[t]) * noise``. There ``a`` is the
 cumulative product of what each step keeps; with that of one step there is hardly any noise at any
-``t``, and a sampler begins with what the model has never seen. All of it are variables of the
-script, so that the equation holds for one of them or for the other, to the last digits. And noise
-that does not correlate with what the model is given is not in it: it was drawn apart.
+``t``, and a sampler begins with what the model has never seen; and where ``x0`` and ``noise`` have
+changed places, there is most of it at the first steps. All of it are variables of the script, so
+that an equation holds for some of them, to the last digits. And noise that does not correlate with
+what the model is given is not in it: it was drawn apart.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class NoiseLevels:
         # What a model was given in this step, with the numbers that may be steps of a schedule.
         self._given: tuple[torch.Tensor, torch.Tensor] | None = None
         self._is_listening = False
-        # How often the equation held, by the names of both schedules.
+        # How often an equation held that should not, by what was wrong and the names of schedules.
         self._held: dict[str, int] = {}
         # At how many looks the target of each loss was noise, and how often the model had it.
         self._drawn: dict[str, tuple[int, int]] = {}
@@ -100,7 +101,7 @@ class NoiseLevels:
         self._num_looks += 1
         # Variables may be of anybody's class.
         with isolated_compute("cpu"), suppress(Exception):
-            for name in _wrong_schedules(noisy, steps, noise):
+            for name in _wrong_equations(noisy, steps, noise, loss.removeprefix("loss/")):
                 self._held[name] = self._held.get(name, 0) + 1
             if _is_noise(noise):
                 looks, had = self._drawn.get(loss, (0, 0))
@@ -110,7 +111,7 @@ class NoiseLevels:
         """A TRAIN step ends."""
         self._given = None
         held = [name for name, times in self._held.items() if times >= _LEAST_HELD]
-        found = {f"setup/not_cumulative/{name}": 1.0 for name in held}
+        found = {f"setup/{name}": 1.0 for name in held}
         for loss, (looks, had) in self._drawn.items():
             if looks >= _LEAST_HELD and not had and not held:
                 found[f"setup/other_noise/{loss.removeprefix('loss/')}"] = 1.0
@@ -132,15 +133,18 @@ def _correlates(noise: torch.Tensor, noisy: torch.Tensor) -> bool:
     return correlation > _BY_CHANCE / math.sqrt(noise.numel())
 
 
-def _wrong_schedules(
-    noisy: torch.Tensor, steps: torch.Tensor, noise: torch.Tensor
+def _wrong_equations(
+    noisy: torch.Tensor, steps: torch.Tensor, noise: torch.Tensor, loss: str
 ) -> Iterator[str]:
-    """Yield the schedules by which noise was added, where their cumulative product is known.
+    """Yield how noise was added, where it should be by a cumulative product that is known.
+
+    By the schedule of one step, and the names of both; or in place of the samples.
 
     Args:
         noisy: What a model was given, shape ``[samples, ...]``, of which the first are looked at.
         steps: Of each sample, shape ``[samples]``.
         noise: Of the shape of ``noisy``.
+        loss: Of which it is the target.
     """
     if int(steps.min()) < 0:
         return
@@ -163,14 +167,22 @@ def _wrong_schedules(
         if other != name and len(one) == len(product) and _are_equal(one.cumprod(0), product)
     }
     first = slice(_MOST_SAMPLES)
+    noisy, noise = noisy[first].double(), noise[first].double()
+
+    def sample_in(kept: torch.Tensor) -> torch.Tensor | None:
+        """Return the sample of which there is such a share, by its square, and noise else."""
+        kept = kept[steps[first]].reshape(-1, *(1,) * (noisy.dim() - 1))
+        rest = noisy - (1 - kept).sqrt() * noise
+        are_equal = (one for one in samples if _are_equal(kept.sqrt() * one[first].double(), rest))
+        return next(are_equal, None)
+
     for name, other in products.items() if samples else ():
-        if name in products.values():
-            continue
-        kept = schedules[name][steps[first]].reshape(-1, *(1,) * (noisy.dim() - 1))
-        # What is left of the samples themselves.
-        rest = noisy[first].double() - (1 - kept).sqrt() * noise[first].double()
-        if any(_are_equal(kept.sqrt() * one[first].double(), rest) for one in samples):
-            yield f"{name}>{other}"
+        if name not in products.values() and sample_in(schedules[name]) is not None:
+            yield f"not_cumulative/{name}>{other}"
+        # Where samples are predicted, it is they that are compared, and noise is what is left.
+        known = sample_in(1 - schedules[other]) if other not in products else None
+        if known is not None and _is_noise(noise) and not _is_noise(known):
+            yield f"swapped_noise/{loss}"
 
 
 def _are_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
