@@ -247,6 +247,42 @@ class TestWhatIsTold:
         assert {} == told(seen)
 
 
+class Recommender(nn.Module):
+    """Scores items by what was read before each, and is given lists and no tensors."""
+
+    def __init__(self, is_causal):
+        super().__init__()
+        torch.manual_seed(0)
+        self.items, self.is_causal = nn.Embedding(20, 8), is_causal
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, read, following):
+        x = self.items(torch.tensor(read))
+        length = x.shape[1]
+        mask = torch.ones(length, length, dtype=torch.bool).triu(1) if self.is_causal else None
+        made, _ = self.attention(x, x, x, need_weights=False, attn_mask=mask)
+        return (made * self.items(torch.tensor(following))).sum(-1)
+
+
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_next_items_that_are_looked_up_are_targets(watched, is_causal):
+    """What was made of the items before the lookup is what they are compared with."""
+    model = Recommender(is_causal)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    items = torch.randint(1, 20, (6, 10))
+    items[:, 0] = 0  # padding
+    with watched(policy=ASKS) as seen:
+        for _ in range(7):
+            optimizer.zero_grad()
+            scores = model(items[:, :-1].tolist(), items[:, 1:].tolist())
+            F.softplus(-scores).mean().backward()
+            optimizer.step()
+
+    found = told(seen, "dependence/items")
+    assert 1.0 == found["same_1"]
+    assert is_causal == (found["future"] == 0)
+
+
 class TestShifts:
     def test_targets_that_are_the_next_tokens(self):
         tokens = torch.arange(3 * 10).view(3, 10) % 7

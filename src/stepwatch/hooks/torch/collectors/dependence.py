@@ -6,10 +6,15 @@ gradient, and no random number is drawn. What would notice is left alone: a grap
 the script's own, with hooks on tensors or kept gradients, one that checkpoints or moves what it
 saves, and a training of several processes. Of a loss that a script writes out its graph shows with
 how many targets each prediction is compared.
+
+A model that is to recommend the next item is given items, makes something of them and looks the
+next ones up in the same embedding, to compare them with that: targets are known by that second
+lookup, and what is differentiated is what the last module before it returned.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -274,6 +279,8 @@ class Dependence:
         self._others: list[torch.Tensor] = []
         # Of several texts, as of an encoder and a decoder, what each became in its first layer.
         self._texts: list[tuple[torch.Tensor, torch.Tensor | None]] = []
+        # Of each embedding, by id, the tokens that it was asked for first, and what it returned.
+        self._looked_up: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self._batch = 0  # how many samples the model was given, until a loss of them is known
         self._autograd_observers: AutogradObservers | None = None
 
@@ -290,6 +297,8 @@ class Dependence:
         elif len(texts := [one for one in given if _is_text(one)]) > 1:
             self._step, self._given = step, texts[0]
             self._texts = [(one, None) for one in texts]
+        else:
+            self._step = step
         if self._step is step and step.wants("derivatives"):
             self._autograd_observers = AutogradObservers()
 
@@ -301,10 +310,15 @@ class Dependence:
         self,
         step: OpenStep,
         module: torch.nn.Module,
-        name: str,  # noqa: ARG002
+        name: str,
         given: object,
         output: object,
     ) -> None:
+        if step is self._step and isinstance(module, torch.nn.Embedding):
+            self._look_up(step, module, name, [*_tensors(given)], output)
+        first = output[0] if isinstance(output, tuple) and output else output  # as of attention
+        if step is self._step and self._given is None and isinstance(first, torch.Tensor):
+            self._last = first
         if step is not self._step or self._given is None:
             return
         if isinstance(module, torch.nn.RNNBase) and not module.batch_first:
@@ -319,6 +333,35 @@ class Dependence:
             self._together = min(self._together or len(output), len(output))
         elif self._source is None and output.dim() >= 2 and len(output) == len(self._given):
             self._source = output
+
+    def _look_up(
+        self,
+        step: OpenStep,
+        module: torch.nn.Module,
+        name: str,
+        given: list[torch.Tensor],
+        output: object,
+    ) -> None:
+        """Observe, where an embedding is asked for the next tokens, what was made of these."""
+        if len(given) != 1 or not _is_text(given[0]) or type(output) is not torch.Tensor:
+            return
+        tokens, source = self._looked_up.setdefault(id(module), (given[0], output))
+        last, observers = self._last, self._autograd_observers
+        if source is output or last is None or last is source or last.grad_fn is None:
+            return
+        if not tokens.shape == given[0].shape == last.shape[:2]:
+            return
+        is_undetected = observers is not None and not observers.anybody()
+        name = f"dependence/{name}"
+        if not is_undetected or not self._summaries.wants(step, _COLLECTION, name):
+            return
+        found = torch.full((len(DEPENDENCE),), torch.nan)
+        with isolated_compute("cpu"):
+            found[4:8] = shifts(tokens, given[0])
+            if found[5] >= _NEXT and _is_plain(last.grad_fn):
+                found[2] = _share_of_later(last, source, tokens)
+        if found[2] >= 0:
+            self._summaries.add(step, _COLLECTION, name, found.nan_to_num(-1.0))
 
     def _embed(self, given: list[torch.Tensor], output: torch.Tensor) -> None:
         for at, (text, known) in enumerate(self._texts):
@@ -415,7 +458,7 @@ class Dependence:
     def forget(self, *_: object) -> None:
         """Look no more at the forward that ran last."""
         self._step = self._given = self._source = self._last = self._together = None
-        self._in_time, self._others, self._texts = [], [], []
+        self._in_time, self._others, self._texts, self._looked_up = [], [], [], {}
         if self._autograd_observers is not None:
             self._autograd_observers.leave()
             self._autograd_observers = None
@@ -458,6 +501,32 @@ def _time_dependence(
         except RuntimeError:
             return nothing  # out of memory, or a graph that is to be used once only
     return nothing if found is None else rows.summarize(found, given, mixes=mixes)
+
+
+def _share_of_later(made: torch.Tensor, source: torch.Tensor, tokens: torch.Tensor) -> float:
+    """Return which share of its squared derivatives what is made of a token owes to later ones.
+
+    Args:
+        made: Of each token, shape ``[batch, length, ...]``.
+        source: What the tokens became first, as ``made``.
+        tokens: Shape ``[batch, length]``; 0 is padding. The sample with the most is looked at.
+    """
+    sample = int((tokens > 0).sum(1).argmax())
+    places = (tokens[sample] > 0).nonzero().flatten()
+    place = int(places[len(places) // 2]) if len(places) else 0
+    with torch.enable_grad():
+        row = made[sample, place].reshape(-1)
+        weights = torch.arange(row.numel()) * 7 % 11 - 5.2  # not all alike: some are normalized
+        try:
+            found = torch.autograd.grad(
+                (row * weights.to(row.dtype)).sum(), source, retain_graph=True, allow_unused=True
+            )[0]
+        except RuntimeError:
+            return math.nan
+    if found is None:
+        return math.nan
+    sizes = found[sample].double().square().flatten(1).sum(1)
+    return float(sizes[place + 1 :].sum() / sizes.sum())
 
 
 def _is_plain(function: object) -> bool:
