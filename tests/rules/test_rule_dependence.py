@@ -146,7 +146,7 @@ def _blobs(rng, size=16):
     return mask + 0.3 * torch.from_numpy(rng.standard_normal((size, size))).float(), mask
 
 
-def _segments(turn, *, classes=False):
+def _segments(turn, *, classes=False, size=16):
     """A model that finds rectangles in pictures that are augmented by ``turn``."""
 
     def train():
@@ -158,7 +158,7 @@ def _segments(turn, *, classes=False):
         )
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
         for _ in range(24):
-            pairs = [turn(rng, *_blobs(rng)) for _ in range(16)]
+            pairs = [turn(rng, *_blobs(rng)) for _ in range(size)]
             pictures, masks = (torch.stack(each)[:, None] for each in zip(*pairs, strict=True))
             optimizer.zero_grad()
             if classes:
@@ -185,15 +185,19 @@ def _transpose(rng, picture, mask):
 
 class TestPictures:
     @pytest.mark.parametrize("turn", [_flip_apart, _transpose])
-    @pytest.mark.parametrize("classes", [False, True])
-    def test_masks_that_lie_otherwise_than_their_pictures_are_found(self, turn, classes, tmp_path):
-        found, _ = judge(_segments(turn, classes=classes), "dependence", tmp_path / "run")
+    @pytest.mark.parametrize(("classes", "size"), [(False, 16), (True, 16), (False, 4)])
+    def test_masks_that_lie_otherwise_than_their_pictures_are_found(
+        self, turn, classes, size, tmp_path
+    ):
+        train = _segments(turn, classes=classes, size=size)
+        found, _ = judge(train, "dependence", tmp_path / "run")
         told = [json.loads(one) for one in found]
 
         assert [("flipped", "warning")] == [(one["condition"], one["severity"]) for one in told]
 
-    def test_masks_that_are_flipped_with_them_are_right(self, tmp_path):
-        assert [] == judge(_segments(_flip_together), "dependence", tmp_path / "run")[0]
+    @pytest.mark.parametrize("size", [16, 4])
+    def test_masks_that_are_flipped_with_them_are_right(self, size, tmp_path):
+        assert [] == judge(_segments(_flip_together, size=size), "dependence", tmp_path / "run")[0]
 
     def test_where_masks_tell_nothing_of_the_pictures_nothing_is_said(self, tmp_path):
         def unrelated(rng, picture, mask):

@@ -65,10 +65,10 @@ SERIES, EXACT = 0.8, 1 - 1e-9
 # What neighbours leave of the variance of a place, if a series has noise.
 _NOISE = 1e-6
 # A target explains more of the variance of its picture than of those of others by this factor, all
-# but this part of them, and this part of it in any other way to lie. Of more classes or elements,
-# smaller pictures or fewer, it is not looked at.
+# but this part of them, and this part of it in any other way to lie; so many others at least. Of
+# more classes or elements, smaller pictures or fewer, it is not looked at.
 _UNLIKE_OTHERS, _OF_OTHERS, _ELSEWHERE, _LEAST_EXPLAINED = 1.5, 0.9, 0.5, 0.02
-_LEAST_PICTURES = 8
+_LEAST_PICTURES, _LEAST_OTHERS = 4, 8
 # Colours and the like are so many channels; of fewer pairs of pixels a correlation is noise.
 _CHANNELS, _LEAST_PAIRS = (2, 3, 4), 5000
 _MOST_PICTURES, _MOST_CLASSES, _MOST_PIXELS, _LEAST_SIZE = 32, 16, 1 << 20, 8
@@ -224,15 +224,19 @@ def alignment(
     is_wrong = pictures.shape[2:] != shape or pictures.size > _MOST_PIXELS
     if len(given) != len(target) or len(masks) < _LEAST_PICTURES or is_wrong:
         return nothing
-    own, others = (
+    rolls = range(
+        -(-_LEAST_OTHERS // len(pictures)) + 1
+    )  # none, and enough to pair each with others
+    own, *of_others = (
         np.array(
             [
                 _explained(picture.astype(np.float64), mask)
-                for picture, mask in zip(those, masks, strict=True)
+                for picture, mask in zip(np.roll(pictures, roll, 0), masks, strict=True)
             ]
         )
-        for those in (pictures, np.roll(pictures, 1, 0))
+        for roll in rolls
     )
+    others = np.concatenate(of_others)
     least = max(_LEAST_EXPLAINED, _UNLIKE_OTHERS * np.quantile(others.max(1), _OF_OTHERS))
     here, elsewhere = own.T
     aligned = (here > least) & (elsewhere <= _ELSEWHERE * here)

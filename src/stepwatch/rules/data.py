@@ -37,7 +37,7 @@ LATE, IN_TASKS = 2 / 3, 0.1
 #: So few samples are learnt by heart, to see that the model can.
 BY_HEART = 64
 #: So many targets must lie flipped against their pictures, and this share of all.
-LEAST_FLIPPED, LEAST_SHARE = 6, 0.1
+LEAST_FLIPPED, LEAST_SHARE = 4, 0.15
 #: Pixels side by side correlate in another order of the elements of a picture, by so much at least,
 #: and by so much more than as they are, both by Fisher's transformation.
 LEAST_LIKE, MORE_LIKE = 0.03, 0.03
@@ -131,7 +131,10 @@ class Dependence(Rule):
                 key = tensor.worker, tensor.name, condition
                 always = self._always.get(key, step.train_step < _EARLY)
                 self._always[key] = always and holds
-                if self.persists(key, holds):
+                looks, times = self.consecutive, f"{in_a_row(self.consecutive, 'look')} "
+                if condition == "flipped":  # which is of all looks so far
+                    looks, times = 1, ""
+                if self.persists(key, holds, looks):
                     loss = tensor.name.partition("/")[2]
                     is_part = condition == "samples" and value < FOREIGN_SHARE
                     if is_part and len(self._digests) > 1:  # one graph is the same at each step
@@ -139,9 +142,7 @@ class Dependence(Rule):
                     yield self.finding(
                         step,
                         tensor,
-                        f"the prediction of {loss} {what}, "
-                        f"{in_a_row(self.consecutive, 'look')} up to"
-                        f" step {step.train_step}",
+                        f"the prediction of {loss} {what}, {times}up to step {step.train_step}",
                         severity="info" if is_part else "warning",
                         onset=StepNumber(0, 0) if self._always[key] else None,
                         value=value,
