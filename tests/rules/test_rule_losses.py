@@ -358,6 +358,9 @@ class TestLossNotDecreasing:
         assert [] == run("loss_not_decreasing", steps)
 
 
+_BEGINS = {"optimizer/begins": [1.0]}
+
+
 class TestLossSpike:
     def losses(self, after, spike=3.2, *, sixth=2.5):
         noise = 0.02 * np.random.default_rng(0).normal(size=700)
@@ -368,6 +371,15 @@ class TestLossSpike:
 
     def test_the_reference_spike(self):
         assert [300] == steps_at(run("loss_spike", self.losses(2.5)))
+
+    @pytest.mark.parametrize(("begins", "found"), [(300, []), (100, [300])])
+    def test_a_loss_of_another_training_is_no_spike(self, begins, found):
+        """As where a script of no known models goes on with other data and another optimizer."""
+        steps = self.losses(3.2)
+        steps[begins] = step_of(
+            {"losses": {"loss/L": [3.2 if begins == 300 else 2.5]}, "optimizer": _BEGINS}, begins
+        )
+        assert found == steps_at(run("loss_spike", steps))[:1]
 
     def test_a_small_rise_is_none_however_quiet_the_loss(self):
         assert [] == run("loss_spike", self.losses(2.5, spike=2.7))

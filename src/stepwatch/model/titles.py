@@ -226,7 +226,7 @@ TITLES: Mapping[str, str] = {
     "setup:rescaled": "a scaler is fitted again to what is evaluated",
     "setup:remade": "optimizer is made anew in each epoch",
     "setup:repeated": "one layer stands at several places",
-    "setup:reshaped": "predictions are reshaped, not transposed",
+    "setup:reshaped": "axes are reshaped, not transposed",
     "setup:reseeded": "random numbers are the same at every step",
     "setup:risk_set": "risk sets are of those already gone",
     "setup:same_key": "the same random key at every step",

@@ -508,7 +508,8 @@ class LossSpike(Rule):
 
     It is a warning where the loss is above all that it began with, the first 20, and information
     else; also where the batches became others with it, as in a curriculum: of another shape than
-    any before, or with another number of targets. Between full steps that shows at the next one,
+    any before, or with another number of targets. Where another optimizer begins, so does another
+    training. Between full steps that shows at the next one,
     which is waited for. Of policies and values of actions it is information, too: their targets
     move, as when a target network is copied. ``horizon_steps`` later it is reported whether the
     loss stayed up or went on rising; a loss that came back gives no further finding, nor does one
@@ -552,6 +553,8 @@ class LossSpike(Rule):
 
     def check(self, step: StepView) -> Findings:
         news = self._stages.news(step)
+        if any(step.scalar("optimizer/begins", worker) > 0 for worker in step.workers):
+            self._recent.clear()  # another training, as of the next part of a script
         for label in step.tensors("labels"):
             name = f"loss/{label.name.partition('/')[2]}"
             (self._single.add if label.statistics.count == 1 else self._single.discard)(name)

@@ -212,10 +212,11 @@ _LAYERS = {
         " recurrent layer batch_first=True where the first axis is that of the samples",
     ),
     "reshaped": (
-        "predictions are reshaped where their axes were to change places: the elements stay in"
-        " their order, so that what is compared with a target are elements of several positions",
-        "transpose them, as by scores.transpose(1, 2) or scores.permute(0, 2, 1), in place of"
-        " view() or reshape()",
+        "what it is given was reshaped where axes were to change places: the elements stay in"
+        " their order, so that those of several positions, as of time and channels or of classes,"
+        " are put together",
+        "transpose it, as by x.transpose(1, 2) or x.permute(0, 2, 1), in Keras by a layer Permute,"
+        " in place of view() or reshape()",
     ),
     "torn_edges": (
         "edges are a list of pairs that was reshaped: they go both ways where ends that lie side by"
@@ -303,7 +304,7 @@ class Setup(Rule):
     Keras model was unfrozen and the model not compiled again.
     ``all_frozen``: a Keras model is trained that has no layer that learns.
     ``trained_before``: what validates a Keras model was trained on by it in an earlier ``fit``.
-    ``reshaped``: predictions of PyTorch are reshaped and not transposed.
+    ``reshaped``: predictions, or what a layer is given, are reshaped and not transposed.
     ``torn_edges``, ``torn_pairs``:
     edges of a graph are a list of pairs that was reshaped and not transposed. ``no_offset``: edges
     of several graphs are put into a batch as if each were alone. ``across``: a recurrent layer

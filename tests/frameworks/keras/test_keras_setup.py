@@ -421,6 +421,27 @@ class TestTargetsAmongInputs:
 
 
 @pytest.mark.parametrize(
+    ("shape", "told"), [((8, 3), ["reshaped"]), ((4, 6), []), ((3, 8, 1), []), ((-1,), [])]
+)
+def test_a_layer_that_reshapes_in_place_of_transposing_is_named(shape, told, tmp_path):
+    keras.utils.set_random_seed(0)
+    x = np.random.default_rng(0).normal(size=(96, 3, 8)).astype("float32")
+    model = keras.Sequential([
+        keras.Input((3, 8)),
+        keras.layers.Reshape(shape),
+        keras.layers.Dense(4, "tanh"),
+        keras.layers.Flatten(),
+        keras.layers.Dense(1),
+    ])  # fmt: skip
+    model.compile("adam", "mse")
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        model.fit(x, x[:, 0, 0], batch_size=8, epochs=3, verbose=0)
+
+    found = [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
+    assert told == [one for one in found if one == "reshaped"]
+
+
+@pytest.mark.parametrize(
     ("last", "told"),
     [
         (lambda: [keras.layers.Dense(1, "softmax")], ["one_unit"]),

@@ -364,6 +364,21 @@ def tags(arrange, loss=F.cross_entropy):
         optimizer.step()
 
 
+def hears(arrange):
+    """Classify recordings: 16 of 3 channels at 12 times, which a recurrent layer goes over."""
+    torch.manual_seed(0)
+
+    class Reader(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.head = nn.GRU(3, 8, batch_first=True), nn.Linear(8, 2)
+
+        def forward(self, x):
+            return self.head(self.layer(arrange(x))[0][:, -1])
+
+    _train(Reader(), steps=40, size=16, data=(torch.randn(64, 3, 12), torch.arange(64) % 2))
+
+
 def contrasts(scale, *, is_learned=False, normalized=True, dim=-1):
     """Two views of each sample, of which each is to be told from the others of the batch."""
     torch.manual_seed(0)
@@ -1135,6 +1150,13 @@ CASES = {
     ),
     "scores of classes first, taken for rows": Case(
         partial(tags, lambda one: one.transpose(1, 2).contiguous().view(-1, 4)), "reshaped"
+    ),
+    "recordings that were reshaped": Case(
+        partial(hears, lambda one: one.reshape(-1, 12, 3)), "reshaped"
+    ),
+    "recordings that were transposed": Case(partial(hears, lambda one: one.transpose(1, 2))),
+    "recordings that were transposed and copied": Case(
+        partial(hears, lambda one: one.transpose(1, 2).contiguous())
     ),
     "scores that were transposed": Case(partial(tags, lambda one: one.transpose(1, 2))),
     "scores of all positions in rows": Case(partial(tags, lambda one: one.view(-1, 4))),

@@ -239,6 +239,7 @@ class Setup:
         numbers = lookups.found() | dict(_momentum(model, names, self._fit.kept))
         numbers.update((f"setup/uncalled/{name}", 1.0) for name in _uncalled(model, names))
         numbers.update((f"setup/one_unit/{name}", 1.0) for name in _of_one_unit(model, names))
+        numbers.update((f"setup/reshaped/{name}", 1.0) for name in _torn(model, names))
         numbers.update((f"setup/unfrozen/{name}", 1.0) for name in _unfrozen(model, names))
         if model.weights and not model.trainable_variables and step.mode is Mode.TRAIN:
             numbers[f"setup/all_frozen/{model.name}"] = 1.0
@@ -377,6 +378,20 @@ def _uncalled(model: Any, names: ModelNames) -> Iterator[str]:
                 name = names.of_layer(layer)
                 if not layer.built and makes and name is not None:
                     yield name
+
+
+def _torn(model: Any, names: ModelNames) -> Iterator[str]:
+    """Yield the layers that reshape to the same sizes in another order, and transpose nothing."""
+    for layer in model._flatten_layers(include_self=False):
+        if not isinstance(layer, keras.layers.Reshape):
+            continue
+        for node in layer._inbound_nodes:
+            ends = (node.input_tensors[0].shape[1:], node.output_tensors[0].shape[1:])
+            sizes, others = ([size for size in one if size != 1] for one in ends)
+            is_known = None not in sizes and None not in others
+            name = names.of_layer(layer)
+            if is_known and sizes != others and sorted(sizes) == sorted(others) and name:
+                yield name
 
 
 def _of_one_unit(model: Any, names: ModelNames) -> Iterator[str]:

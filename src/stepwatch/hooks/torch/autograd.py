@@ -277,26 +277,45 @@ _RESHAPES = ("view", "reshape_alias", "unsafe_view")
 def is_torn(value: torch.Tensor) -> bool:
     """Return whether a tensor was reshaped where its axes were to change places.
 
-    A reshape keeps the elements in their order. One to the same sizes in another order, or one to
-    rows of as many elements as not the last axis had but the second, puts elements of several
-    positions into one.
+    A reshape keeps the elements in their order. One to the same sizes in another order puts
+    elements of several positions into one.
 
     Example:
         >>> scores = torch.zeros(2, 5, 3, requires_grad=True)  # samples, positions, classes
-        >>> is_torn(scores.view(2, 3, 5)), is_torn(scores.view(-1, 3))
+        >>> is_torn(scores.view(2, 3, 5)), is_torn(scores.transpose(1, 2))
         (True, False)
     """
+    sizes, others = (
+        [size for size in shape if size > 1] for shape in (_shape_before(value), value.shape)
+    )
+    return sizes != others and sorted(sizes) == sorted(others)
+
+
+def has_torn_rows(value: torch.Tensor) -> bool:
+    """Return whether rows were made of as many elements as not the last axis had but the second.
+
+    Example:
+        >>> scores = torch.zeros(2, 3, 5, requires_grad=True)  # samples, classes, positions
+        >>> has_torn_rows(scores.view(-1, 3)), has_torn_rows(scores.movedim(1, 2).reshape(-1, 3))
+        (True, False)
+    """
+    before, after = _shape_before(value), value.shape
+    return len(after) == 2 and len(before) > 2 and before[1] == after[1] != before[-1] != 1
+
+
+def _shape_before(value: torch.Tensor) -> tuple[int, ...]:
+    """Return the shape from which a tensor was reshaped; that which it has where it was not."""
     node: Any = value.grad_fn
-    after = tuple(value.shape)
+    base = value._base
+    if node is None:
+        is_whole = base is not None and base.numel() == value.numel() and base.is_contiguous()
+        return tuple(
+            base.shape if base is not None and is_whole and value.is_contiguous() else value.shape
+        )
     while node is not None and operation(node) in _SAME_SHAPE:
         node = _input_of(node)
-    if node is None or operation(node) not in _RESHAPES:
-        return False
-    before = tuple(node._saved_self_sym_sizes)
-    sizes, others = ([size for size in shape if size > 1] for shape in (before, after))
-    is_turned = sizes != others and sorted(sizes) == sorted(others)
-    is_rows = len(after) == 2 and len(before) > 2 and before[1] == after[1] != before[-1]
-    return is_turned or (is_rows and after[1] > 1)
+    is_known = node is not None and operation(node) in _RESHAPES
+    return tuple(node._saved_self_sym_sizes if is_known else value.shape)
 
 
 #: So near to 1 a norm is that of a normalized vector.

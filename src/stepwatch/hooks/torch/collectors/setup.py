@@ -39,6 +39,7 @@ from ..autograd import (
     Edge,
     Product,
     accumulations,
+    is_torn,
     norms_over_first,
     products,
     softmaxes_over_first,
@@ -64,6 +65,11 @@ _MOST_MASKS = 16
 _MOST_EMBEDDED = 4
 _MASKS = ("src_key_padding_mask", "key_padding_mask", "tgt_key_padding_mask")
 _HIDDEN = -10_000.0
+# What the axes mean is told apart by these.
+_OF_POSITIONS = (
+    *(torch.nn.RNNBase, torch.nn.Conv1d, torch.nn.Conv2d),
+    *(torch.nn.MultiheadAttention, torch.nn.TransformerEncoder, torch.nn.TransformerEncoderLayer),
+)
 # The graphs behind so many calls of recurrent layers are looked through.
 _MOST_RECURRENT = 16
 # The losses of a GAN are several, and each of the first may be that of another model.
@@ -401,8 +407,11 @@ class Setup:
         given: tuple[tuple[object, ...], dict[str, object]],
         output: object,
     ) -> None:
-        """A module returned: note what it embeds, or which of that it attends to or goes over."""
+        """A module returned: note what it was given, embeds, attends to or goes over."""
         inputs, keywords = given
+        first = inputs[0] if inputs else None
+        if isinstance(module, _OF_POSITIONS) and type(first) is torch.Tensor and is_torn(first):
+            self._in_masks[f"setup/reshaped/{name}"] = 1.0
         if isinstance(module, torch.nn.Embedding) and inputs:
             tokens = inputs[0]
             if type(tokens) is torch.Tensor and tokens.is_cpu and tokens.dim() == 2:
