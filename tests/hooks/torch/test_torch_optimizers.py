@@ -64,3 +64,14 @@ def test_nothing_is_scanned_where_none_was_ever_made(monkeypatch):
     optimizers.scan()
 
     assert [] == list(optimizers)
+
+
+def test_no_module_is_looked_for_that_holds_plain_tensors(monkeypatch):
+    """As of a script that writes out its model, and makes an optimizer for each fit."""
+    names = models.Names()
+    parameters = [torch.ones(1, requires_grad=True)]
+    monkeypatch.setattr(gc, "get_objects", lambda: pytest.fail("scanned"))
+
+    names.add_owners(parameters)
+
+    assert not names.roots

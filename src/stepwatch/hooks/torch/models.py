@@ -165,7 +165,8 @@ class Names:
         Inside a compiled function no hook sees a module. Those that seemed to run to be asked are
         trained after all.
         """
-        held = {id(parameter) for parameter in parameters}
+        # Modules hold nothing else as a parameter: plain tensors of a script are in none.
+        held = {id(one) for one in parameters if isinstance(one, torch.nn.Parameter)}
         for root in self.roots:
             if any(id(parameter) in held for parameter in root.parameters()):
                 self.set_trained(root)
