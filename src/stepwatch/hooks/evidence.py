@@ -37,6 +37,7 @@ from .observations import (
     alignment,
     correlation,
     neighbours,
+    pairing,
 )
 from .padding import counts_padding
 
@@ -170,10 +171,11 @@ class Evidence:
                 found[4:8] = shifts(given, label)
                 found[8:10] = correlation(given, label)
                 found[13:16] = alignment(given, label)
+                found[18:] = pairing(given, label)
                 if together is not None:
                     found[10] = together
             if given is not None:
-                found[16:] = neighbours(given)
+                found[16:18] = neighbours(given)
             found[11] = compared.get(name, math.nan)
             # below 0 for what is not known: a nan would be one that training has made
             found = np.nan_to_num(found, nan=-1.0)

@@ -536,7 +536,8 @@ class ChanceLevel(Rule):
         threshold: float,
         evidence: Mapping[str, float],
     ) -> Finding:
-        few = str(self._samples)
+        few, pairing = str(self._samples), self._circumstances.pairing()
+        is_apart = pairing.cause == "apart"
         prepared = (
             "check that each label belongs to its sample, in the data of training and in those of"
             " the evaluation, and that both are prepared alike: with the same scaling, order of"
@@ -545,14 +546,14 @@ class ChanceLevel(Rule):
         return self.finding(
             held_out.step,
             held_out.name,
-            f"{held_out.name}: {what}{few}",
+            f"{held_out.name}: {what}{few}{pairing.sentence if is_apart else ''}",
             worker=held_out.worker,
             mode="EVAL",
             value=value,
             threshold=threshold,
             onset=held_out.first,
             condition="held_out",
-            remedy=ALL_DATA if few else prepared,
+            remedy=ALL_DATA if few else pairing.remedy if is_apart else prepared,
             evidence=evidence,
         )
 

@@ -16,7 +16,14 @@ from ..model.record import Layout, StepRecord, TensorInfo
 from ..numerics.measures import Floats, by_x, global_norm, listed, magnitude, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .history import Series
-from .shared import ELEMENTWISE, is_trained, of_same_loss, prefixed, weighted_mean
+from .shared import (
+    ELEMENTWISE,
+    dependence_samples,
+    is_trained,
+    of_same_loss,
+    prefixed,
+    weighted_mean,
+)
 
 #: Below this fraction of their norm a step does not move the weights.
 STILL = 3e-6
@@ -69,6 +76,9 @@ SCALE_TARGETS = (
 )
 # With these reasons, inputs that are not scaled may be what is behind it.
 _OF_INPUTS = frozenset({"overshot", "still", "large", "faded", "swings", "flat", "data"})
+#: Of so many samples or more it is told whether those that are alike have one label: by chance,
+#: below the first of so many standard deviations, and more often above the second.
+LEAST_PAIRS, BY_CHANCE, TELLING = 40, 1.5, 5.0
 #: Targets grew if the median of their root mean square over so many full steps did by this factor.
 GROWN, GROWS_OVER, REMEMBERED = 1.1, 5, 200
 
@@ -451,6 +461,8 @@ class Circumstances:
         self._last: StepRecord | None = None
         self._update = self._dropout = self._penalty = math.nan
         self._num_steps, self._first_updates = 0, FirstUpdates()
+        # How many samples had the label of the nearest other one, of how many, and by chance.
+        self._pairs = np.zeros(3)
         #: Whether a loss is one of a policy or of the values of actions: it need not fall.
         self.by_reward = False
         # The root mean square of the targets of each loss, at the last full steps.
@@ -474,6 +486,9 @@ class Circumstances:
         self._padded.add(step)
         self._inputs.add(step, record)
         self._raw_targets.add(step, record)
+        if "dependence" in rows:
+            for _, sample in dependence_samples(step):
+                self._pairs += np.nan_to_num([sample.alike, sample.paired, sample.by_chance])
         if "gradients" not in rows:
             return
         self._dropout = step.scalar("loop/dropout", record.worker)
@@ -605,14 +620,42 @@ class Circumstances:
                 "raise the learning rate tenfold until the loss moves",
             )
         if update > 0 and gradient > 0:
+            pairing = self.pairing()
             return Reason(
                 "data",
                 f"the weights move, by {number(update)} of their norm a step, and gradients arrive,"
-                f" with a norm of {number(gradient)}",
-                "check that each label belongs to its input, and what the loss is given; then try a"
-                " learning rate ten times lower, and ten times higher",
+                f" with a norm of {number(gradient)}{pairing.sentence}",
+                pairing.remedy,
             )
         return None
+
+    def pairing(self) -> Reason:
+        """Return whether labels belong to their samples, as far as that shows.
+
+        The cause is ``apart`` or ``paired``; and ``data``, without a sentence, if it does not.
+        """
+        alike, pairs, by_chance = self._pairs.tolist()
+        scatter = math.sqrt(by_chance * (1 - by_chance / pairs)) if pairs >= LEAST_PAIRS else 0.0
+        z = (alike - by_chance) / scatter if scatter else math.nan
+        counted = f"{number(alike)} of {number(pairs)}, {number(by_chance)} by chance"
+        if z < BY_CHANCE:
+            return Reason(
+                "apart",
+                "; samples that are most like each other have one label no more often than by"
+                f" chance, as where labels do not belong to their samples ({counted})",
+                "see that samples and labels are shuffled, sorted, filtered and split together, and"
+                " that both are read in one order",
+            )
+        others = "then try a learning rate ten times lower, and ten times higher"
+        if z > TELLING:
+            return Reason(
+                "paired",
+                "; labels do belong to their samples, as those that are most like each other have"
+                f" one ({counted})",
+                f"look at the model, and at what the loss is given; {others}",
+            )
+        check = "check that each label belongs to its input, and what the loss is given"
+        return Reason("data", "", f"{check}; {others}")
 
 
 def _untrained(record: StepRecord) -> Reason | None:

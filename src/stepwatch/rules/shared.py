@@ -248,7 +248,7 @@ def is_skipped(step: StepView, worker: str) -> bool:
     return step.scalar("optimizer/skipped", worker) > 0
 
 
-_SIZE = 18
+_SIZE = 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +274,9 @@ class DependenceSample:
         pictures: of how many that were looked at.
         neighbours: How pixels of the pictures correlate with those beside them,
         other_order: and where the axis of channels is read at its other place.
+        alike: How many samples have the label of the nearest other one,
+        paired: of how many,
+        by_chance: and how many would by chance.
     """
 
     others: float
@@ -294,6 +297,9 @@ class DependenceSample:
     pictures: float
     neighbours: float
     other_order: float
+    alike: float
+    paired: float
+    by_chance: float
 
 
 def dependence_samples(step: StepView) -> Iterator[tuple[TensorView, DependenceSample]]:

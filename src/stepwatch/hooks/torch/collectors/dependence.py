@@ -405,11 +405,11 @@ class Dependence:
                 found[4:8] = shifts(given, target).to(found)
                 found[8:10] = correlation(given, target).to(found)
                 if on_host(given):
-                    found[13:16] = torch.tensor(
-                        observations.alignment(*map(to_numpy, (given, target)))
-                    )
+                    both = to_numpy(given), to_numpy(target)
+                    found[13:16] = torch.tensor(observations.alignment(*both))
+                    found[18:] = torch.tensor(observations.pairing(*both))
             if given.dim() == 4 and on_host(given) and unsupported(plain(given)) is None:
-                found[16:] = torch.tensor(observations.neighbours(to_numpy(given)))
+                found[16:18] = torch.tensor(observations.neighbours(to_numpy(given)))
             rows = prediction_row(given, prediction, call)
             is_undetected = autograd_observers is not None and not autograd_observers.anybody()
             if source is not None and rows is not None and is_undetected:
