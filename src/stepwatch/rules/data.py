@@ -122,7 +122,7 @@ class Dependence(Rule):
         samples = list(dependence_samples(step))
         one_ahead = any(sample.same_1 >= COPY_SHARE for _, sample in samples)
         for tensor, sample in samples:
-            self._evaluated = True
+            self._evaluated |= sample.is_about_predictions
             batches = step.tensors("batches", worker=tensor.worker)
             self._digests.update(batch.digest for batch in batches if batch.digest is not None)
             conditions = self._conditions(sample, one_ahead)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -300,6 +300,11 @@ class DependenceSample:
     alike: float
     paired: float
     by_chance: float
+
+    @property
+    def is_about_predictions(self) -> bool:
+        """Whether more is known than whether samples that are alike have one label."""
+        return not all(map(math.isnan, astuple(self)[:-3]))
 
 
 def dependence_samples(step: StepView) -> Iterator[tuple[TensorView, DependenceSample]]:

@@ -110,7 +110,8 @@ def untrained(run, weights_of, *, loaded=False, before=(), every=1):
             train([earlier], earlier.trainable_weights)
         encoder, decoder = net(24, 16, 4), net(4, 24)
         for one in encoder.trainable_weights if loaded else ():
-            one.assign(keras.random.normal(one.shape, seed=1))
+            # As no layer is drawn: their mean is not 0.
+            one.assign(keras.random.uniform(one.shape, 0.0, 0.3, seed=1))
         accumulated = {} if every == 1 else {"gradient_accumulation_steps": every}
         train([encoder, decoder], weights_of(encoder, decoder), **accumulated)
     return watch(Trial(run), ["untrained_parameter"])
