@@ -197,6 +197,20 @@ def correlation(
     return float(found[best]), float(best)
 
 
+def are_permuted(before: Sequence[int], after: Sequence[int]) -> bool:
+    """Return whether two shapes have the same sizes in another order; axes of one do not count.
+
+    A reshape from one to the other keeps the elements in their order, and so puts elements of
+    several positions into one: axes were to change places.
+
+    Example:
+        >>> are_permuted((2, 5, 3), (2, 3, 5)), are_permuted((2, 5, 1), (2, 1, 5))
+        (True, False)
+    """
+    sizes, others = ([size for size in shape if size > 1] for shape in (before, after))
+    return sizes != others and sorted(sizes) == sorted(others)
+
+
 # Of so many samples and elements of each the nearest are looked for, and of fewer not.
 _MOST_PAIRED, _MOST_COMPARED, _LEAST_PAIRED = 128, 256, 8
 
@@ -275,9 +289,7 @@ def alignment(
     is_wrong = pictures.shape[2:] != shape or pictures.size > _MOST_PIXELS
     if len(given) != len(target) or len(masks) < _LEAST_PICTURES or is_wrong:
         return nothing
-    rolls = range(
-        -(-_LEAST_OTHERS // len(pictures)) + 1
-    )  # none, and enough to pair each with others
+    num_others = -(-_LEAST_OTHERS // len(pictures))  # that each is paired with
     own, *of_others = (
         np.array(
             [
@@ -285,7 +297,7 @@ def alignment(
                 for picture, mask in zip(np.roll(pictures, roll, 0), masks, strict=True)
             ]
         )
-        for roll in rolls
+        for roll in range(num_others + 1)
     )
     others = np.concatenate(of_others)
     least = max(_LEAST_EXPLAINED, _UNLIKE_OTHERS * np.quantile(others.max(1), _OF_OTHERS))

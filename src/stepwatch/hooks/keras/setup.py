@@ -26,7 +26,7 @@ from ..epoch_loops import LEAST_REMADE, is_in_every_epoch
 from ..evidence import Evidence, Lookup, shifts
 from ..lookups import MOST_IDS, Lookups, as_whole
 from ..losses import CROSS_ENTROPY, MOST_CLASSES, OF_PROBABILITIES, Array, LossCall
-from ..observations import hides_all_but_padding, padded_share, pads_tokens
+from ..observations import are_permuted, hides_all_but_padding, padded_share, pads_tokens
 from ..shared_rows import TrainedRows
 from .backend import StepFacts
 from .layers import ModelNames
@@ -386,11 +386,10 @@ def _torn(model: Any, names: ModelNames) -> Iterator[str]:
         if not isinstance(layer, keras.layers.Reshape):
             continue
         for node in layer._inbound_nodes:
-            ends = (node.input_tensors[0].shape[1:], node.output_tensors[0].shape[1:])
-            sizes, others = ([size for size in one if size != 1] for one in ends)
-            is_known = None not in sizes and None not in others
+            given, made = node.input_tensors[0].shape[1:], node.output_tensors[0].shape[1:]
+            is_known = None not in (*given, *made)
             name = names.of_layer(layer)
-            if is_known and sizes != others and sorted(sizes) == sorted(others) and name:
+            if is_known and are_permuted(given, made) and name:
                 yield name
 
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ..observations import are_permuted
 from .internals import output_shape
 
 #: Larger graphs are not searched: this happens within somebody's step.
@@ -277,18 +278,12 @@ _RESHAPES = ("view", "reshape_alias", "unsafe_view")
 def is_torn(value: torch.Tensor) -> bool:
     """Return whether a tensor was reshaped where its axes were to change places.
 
-    A reshape keeps the elements in their order. One to the same sizes in another order puts
-    elements of several positions into one.
-
     Example:
         >>> scores = torch.zeros(2, 5, 3, requires_grad=True)  # samples, positions, classes
         >>> is_torn(scores.view(2, 3, 5)), is_torn(scores.transpose(1, 2))
         (True, False)
     """
-    sizes, others = (
-        [size for size in shape if size > 1] for shape in (_shape_before(value), value.shape)
-    )
-    return sizes != others and sorted(sizes) == sorted(others)
+    return are_permuted(_shape_before(value), value.shape)
 
 
 def has_torn_rows(value: torch.Tensor) -> bool:
@@ -307,11 +302,9 @@ def _shape_before(value: torch.Tensor) -> tuple[int, ...]:
     """Return the shape from which a tensor was reshaped; that which it has where it was not."""
     node: Any = value.grad_fn
     base = value._base
-    if node is None:
-        is_whole = base is not None and base.numel() == value.numel() and base.is_contiguous()
-        return tuple(
-            base.shape if base is not None and is_whole and value.is_contiguous() else value.shape
-        )
+    if node is None and base is not None and base.numel() == value.numel():
+        is_reshaped = base.is_contiguous() and value.is_contiguous()
+        return tuple(base.shape if is_reshaped else value.shape)
     while node is not None and operation(node) in _SAME_SHAPE:
         node = _input_of(node)
     is_known = node is not None and operation(node) in _RESHAPES

@@ -15,7 +15,7 @@ lookup, and what is differentiated is what the last module before it returned.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -490,17 +490,22 @@ def _time_dependence(
     nothing = torch.full((4,), torch.nan)
     if prediction.grad_fn is None or not _is_plain(prediction.grad_fn):
         return nothing
+    found = _derivative(lambda: rows.take(prediction), source)
+    return nothing if found is None else rows.summarize(found, given, mixes=mixes)
+
+
+def _derivative(take: Callable[[], torch.Tensor], source: torch.Tensor) -> torch.Tensor | None:
+    """Return the derivative by ``source`` of a weighted sum of what is taken, if there is one."""
     with torch.enable_grad():
-        row = rows.take(prediction).reshape(-1)
+        row = take().reshape(-1)
         # Not all alike: probabilities add up to what depends on nothing.
         weights = torch.arange(row.numel(), device=row.device) * 7 % 11 - 5.2
         try:
-            found = torch.autograd.grad(
+            return torch.autograd.grad(
                 (row * weights.to(row.dtype)).sum(), source, retain_graph=True, allow_unused=True
             )[0]
         except RuntimeError:
-            return nothing  # out of memory, or a graph that is to be used once only
-    return nothing if found is None else rows.summarize(found, given, mixes=mixes)
+            return None  # out of memory, or a graph that is to be used once only
 
 
 def _share_of_later(made: torch.Tensor, source: torch.Tensor, tokens: torch.Tensor) -> float:
@@ -514,15 +519,7 @@ def _share_of_later(made: torch.Tensor, source: torch.Tensor, tokens: torch.Tens
     sample = int((tokens > 0).sum(1).argmax())
     places = (tokens[sample] > 0).nonzero().flatten()
     place = int(places[len(places) // 2]) if len(places) else 0
-    with torch.enable_grad():
-        row = made[sample, place].reshape(-1)
-        weights = torch.arange(row.numel()) * 7 % 11 - 5.2  # not all alike: some are normalized
-        try:
-            found = torch.autograd.grad(
-                (row * weights.to(row.dtype)).sum(), source, retain_graph=True, allow_unused=True
-            )[0]
-        except RuntimeError:
-            return math.nan
+    found = _derivative(lambda: made[sample, place], source)
     if found is None:
         return math.nan
     sizes = found[sample].double().square().flatten(1).sum(1)
