@@ -23,8 +23,8 @@ DEFAULT_SHARE = 0.03
 KEPT = frozenset({"losses", "learning_rates", "metrics", "scalars", "tensors", "evaluations"})
 #: The first steps of each mode, which are observed in full: most faults are there from the start.
 FULL_STEPS = 11
-#: So many steps of an evaluation of other data are observed in full: a rule asks for as many.
-FULL_EVALUATIONS = 4
+# So many steps of an evaluation of other data are observed in full: a rule asks for as many.
+_FULL_EVALUATIONS = 4
 #: The TRAIN steps after them are observed in full until observing took so long, seconds of
 #: processor time, that other work on the machine does not use up: in a small training those are
 #: hundreds, and a short one is over by then.
@@ -200,6 +200,19 @@ class Budget:
         if evaluations:
             self._full_eval_until = self._eval_step + 1 + evaluations
         return True
+
+    def observe_evaluation_in_full(self, number: int) -> bool:
+        """Have the next EVAL steps observed in full, of data that were not evaluated before.
+
+        Args:
+            number: Which such data they are.
+
+        Returns:
+            Whether they are.
+        """
+        return self.observe_next_in_full(
+            f"evaluation {number}", steps=1, evaluations=_FULL_EVALUATIONS
+        )
 
     def observe_later_in_full(self, steps: range, reason: str = "") -> None:
         """Have some TRAIN steps to come observed in full, by which a suspicion is settled.

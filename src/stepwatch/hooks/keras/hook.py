@@ -14,7 +14,7 @@ from weakref import WeakSet
 import keras
 import numpy as np
 
-from ...capture.budget import FULL_EVALUATIONS, FULL_STEPS
+from ...capture.budget import FULL_STEPS
 from ...capture.guard import guarded
 from ...capture.open_step import OpenStep
 from ...errors import TrainingStopped
@@ -235,9 +235,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         number = self._evaluation[1] + 1 if self._evaluation[0] == trained else 1
         self._evaluation, self._begun_pass = (trained, number), number
         if self._epoch is None:  # apart from a fit: of other data than that has validated
-            self.budget.observe_next_in_full(
-                f"evaluation {number}", steps=1, evaluations=FULL_EVALUATIONS
-            )
+            self.budget.observe_evaluation_in_full(number)
 
     def _ending(
         self, mode: Mode, *, is_in_fit: bool

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 import numpy as np
 import torch
 
-from ...capture.budget import FULL_EVALUATIONS, FULL_STEPS
+from ...capture.budget import FULL_STEPS
 from ...capture.guard import guarded
 from ...capture.open_step import OpenStep
 from ...capture.recorder import Recorder
@@ -438,17 +438,15 @@ class Tracker(HookGuard):
         """Let events be observed in the detail of a step."""
         self.events.detail = Detail.LOSSES if step.has_only_losses else Detail.FULL
 
-    def widens_evaluation(self, inputs: tuple[object, ...]) -> bool:
+    def widens_evaluation(self, inputs: tuple[object, ...], num_trained: int) -> bool:
         """Have an evaluation observed in full whose data are others than before; return whether."""
-        number = self.rows.new_source(inputs[0] if inputs else None, self.steps.num_trained)
-        return bool(number) and self._budget.observe_next_in_full(
-            f"evaluation {number}", steps=1, evaluations=FULL_EVALUATIONS
-        )
+        number = self.rows.new_source(inputs[0] if inputs else None, num_trained)
+        return bool(number) and self._budget.observe_evaluation_in_full(number)
 
     def _begin(self, model: torch.nn.Module, inputs: tuple[object, ...]) -> None:
         mode = self.steps.on_forward(model)
         if mode is Mode.EVAL:
-            self.widens_evaluation(inputs)
+            self.widens_evaluation(inputs, self.steps.num_trained)
         step = self.steps.current()
         if self.names.of(unwrap(model)) is None:
             self.names.add(model, plain=mode is Mode.TRAIN or self.optimizers.may_hold(model))

@@ -209,9 +209,10 @@ class UsualSteps:
         if known is None or known() is not module or torch.is_grad_enabled():
             return False
         tracker = self._tracker
-        if tracker.steps.mode is not None or tracker.rows.begins_pass(tracker.steps.num_trained):
+        num_trained = tracker.steps.num_trained
+        if tracker.steps.mode is not None or tracker.rows.begins_pass(num_trained):
             return False
-        if tracker.widens_evaluation(inputs):
+        if tracker.widens_evaluation(inputs, num_trained):
             return False
         if any(one is known for one in self._evaluated):
             self._end_evaluation()
