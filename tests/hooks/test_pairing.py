@@ -54,7 +54,7 @@ def test_of_anything_else_nothing_is_known(given, labels):
 @pytest.mark.parametrize(
     ("apart", "said"), [(True, "no more often than by chance, as where"), (False, "do belong")]
 )
-def test_a_training_that_guesses_is_told_whether_labels_belong(apart, said, tmp_path):
+def test_a_loss_at_chance_level_says_whether_labels_match_their_samples(apart, said, tmp_path):
     """They were shuffled; or they are right, and the predictions are made too small to matter."""
 
     def train():

@@ -430,9 +430,9 @@ class ChanceLevel(Rule):
             if window is None or name in self._weighted or name in self._num_summed:
                 continue
             trained = window.late_mean()
-            unseen = _unseen(held_out.confusions, window)
+            unseen = _shares_of_unseen_classes(held_out.confusions, window)
             if unseen.any():
-                yield self._unseen_finding(held_out, window, unseen)
+                yield self._unseen_classes_finding(held_out, window, unseen)
             elif held_out.confusions and not held_out.has_shares:
                 yield from self._evaluate_held_out(held_out, trained)
             elif held_out.moments and window.moments:
@@ -466,7 +466,9 @@ class ChanceLevel(Rule):
                 {"guessing": chance, "agreement_z": z},
             )
 
-    def _unseen_finding(self, held_out: _HeldOut, window: _Window, unseen: Floats) -> Finding:
+    def _unseen_classes_finding(
+        self, held_out: _HeldOut, window: _Window, unseen: Floats
+    ) -> Finding:
         share, classes = float(unseen.sum()), [str(one) for one in np.flatnonzero(unseen)]
         which = "class" if len(classes) == 1 else "classes"
         return self.finding(
@@ -513,8 +515,8 @@ class ChanceLevel(Rule):
         """Judge evaluations of a loss of numbers that fell to ``trained`` in TRAIN."""
         costs = _shares_cost if held_out.has_shares else _squares_cost
         seen, unseen = (np.sum(one.moments, axis=0) for one in (window, held_out))
-        guessing, least = costs(seen, unseen)[0], costs(seen, seen)[1]
-        learned = least + LEARNED * (costs(seen, seen)[0] - least)
+        guessing, (in_training, least) = costs(seen, unseen)[0], costs(seen, seen)
+        learned = least + LEARNED * (in_training - least)
         value = held_out.best if held_out.num_rounds >= ROUNDS else held_out.last
         if unseen[0] >= LEAST_TARGETS and value > guessing and trained < learned:
             yield self._held_out_finding(
@@ -726,7 +728,7 @@ def _variance(count: float, total: float, squares: float) -> float:
     return float(squares / count - (total / count) ** 2)
 
 
-def _unseen(confusions: Sequence[Floats], window: _Window) -> Floats:
+def _shares_of_unseen_classes(confusions: Sequence[Floats], window: _Window) -> Floats:
     """Return of each class the share among evaluated labels, 0 where training had any of it.
 
     All 0 where too few labels of the training were looked at, or few of the evaluated ones are of
