@@ -244,12 +244,26 @@ class Recorder:
             layout: The tensors, each of one element; the very same for steps alike.
             values: The value of each.
         """
-        number, mode_step = self.counter.next(Mode.TRAIN)
-        self.budget.end_step(mode_step, is_thin=True)
-        if (losses := layout.rows_of.get("losses")) is not None:
-            self.budget.note_loss(mode_step, values[losses[0]])
+        self.take_numbered_scalars(Mode.TRAIN, self.counter.next(Mode.TRAIN), layout, values)
+
+    def take_numbered_scalars(
+        self, mode: Mode, numbers: tuple[int, int], layout: Layout, values: tuple[float, ...]
+    ) -> None:
+        """Close a step of any mode as ``take_scalars`` does.
+
+        Args:
+            mode: Its mode.
+            numbers: Its global step, and the step within its mode.
+            layout: As there.
+            values: As there.
+        """
+        number, mode_step = numbers
+        if mode is Mode.TRAIN:
+            self.budget.end_step(mode_step, is_thin=True)
+            if (losses := layout.rows_of.get("losses")) is not None:
+                self.budget.note_loss(mode_step, values[losses[0]])
         self._count(number)
-        row = ScalarRow(Mode.TRAIN, layout, number, mode_step, time.time_ns(), values)
+        row = ScalarRow(mode, layout, number, mode_step, time.time_ns(), values)
         self._carrier.take_soon(row)
 
     def take_repeated(self, scalars: Iterable[tuple[TensorInfo, float]]) -> None:

@@ -242,6 +242,22 @@ class TestThinBatches:
 
         assert [one["total"] for one in logs] == series(trial, "metric/total")
 
+    def test_what_a_train_step_of_the_scripts_own_returns_is_that_of_every_batch(self, every_fifth):
+        class Doubled(keras.Sequential):
+            def train_step(self, *given):
+                found = super().train_step(*given)
+                logs = found[0] if isinstance(found, tuple) else found
+                logs["twice"] = 2 * logs["loss"]
+                return found
+
+        made = Doubled([keras.Input((4,)), layers.Dense(1)])
+        made.compile("adam", "mse", metrics=[])
+        logs, trial = every_fifth(lambda _: fit(made))
+
+        assert 12 == len(logs)
+        assert [one["twice"] for one in logs] == series(trial, "metric/twice")
+        assert [one["loss"] for one in logs] == series(trial, "metric/loss")
+
 
 class TestMeasuring:
     def test_our_own_time_is_measured_and_the_period_chosen(self, monkeypatch, tmp_path):

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import keras
 import numpy as np
 import numpy.typing as npt
 
 from ...capture.open_step import OpenStep
+from ...model.record import Layout, StepRecord
 from ..losses import LossCall
 from ..observations import Outputs, Reader, TensorRef
 
@@ -124,15 +125,23 @@ RETURNED = "stepwatch/returned"
 Variables = tuple[Sequence[Any], Sequence[Any]]
 
 
-class Reading(NamedTuple):
+class Reading(Protocol):
     """How what is observed of a step is read, once the step is over."""
 
-    #: Whether it is computed.
-    is_ready: Callable[[], bool]
-    #: Waits until it is.
-    wait: Callable[[], object]
-    #: Reads it into the open step.
-    read: Callable[[], object]
+    def is_ready(self) -> bool:
+        """Return whether it is computed."""
+
+    def wait(self) -> None:
+        """Wait until it is."""
+
+    def numbers(self) -> tuple[Layout, tuple[float, ...]] | None:
+        """Return all there is to read, if it is as of a step that was read before: see ``read``."""
+
+    def read(self) -> None:
+        """Read it into the open step."""
+
+    def was_read(self, record: StepRecord) -> None:
+        """The step that was read is closed, and held nothing else: others may be like it."""
 
 
 #: Returns what is to leave a step.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
 from importlib import import_module
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -39,8 +38,10 @@ class _Unread(NamedTuple):
     """A step that is over, and of which nothing was read so far."""
 
     ended_at: float
-    is_ready: Callable[[], bool]
-    read: Callable[[], None]
+    step: OpenStep
+    mode: Mode
+    number: Number
+    reading: Reading
 
 
 class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras has no types
@@ -280,8 +281,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
             self._end_step()
         else:
             number = self.recorder.counter.next(self._running)
-            read = partial(self._read_step, step, self._running, number, reading)
-            self._unread.append(_Unread(perf_counter(), reading.is_ready, read))
+            self._unread.append(_Unread(perf_counter(), step, self._running, number, reading))
         self.stepped(self._running)
 
     @timed
@@ -296,23 +296,29 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         """
         while self._unread:
             first = self._unread[0]
-            may_leave = only_due and len(self._unread) < _MOST_UNREAD
-            is_new = perf_counter() - first.ended_at < _UNREAD_S
-            if may_leave and is_new and not first.is_ready():
-                return
-            self._unread.popleft().read()
-
-    def _read_step(self, step: OpenStep, mode: Mode, number: Number, reading: Reading) -> None:
-        reading.wait()
-        self._take(step, mode, number, reading.read)
+            if not first.reading.is_ready():
+                may_leave = only_due and len(self._unread) < _MOST_UNREAD
+                if may_leave and perf_counter() - first.ended_at < _UNREAD_S:
+                    return
+                first.reading.wait()
+            self._take(self._unread.popleft())
 
     @timed
     @guarded
-    def _take(self, step: OpenStep, mode: Mode, number: Number, read: Callable[[], object]) -> None:
-        following = self.recorder.move(step, mode)
-        read()
-        self.recorder.move(following, mode)
-        self.recorder.take(step, mode, *number)
+    def _take(self, unread: _Unread) -> None:
+        recorder = self.recorder
+        _, step, mode, number, reading = unread
+        if not len(step) and (numbers := reading.numbers()) is not None:
+            recorder.profiler.phases.took(mode, number[0], is_thin=True)
+            recorder.take_numbered_scalars(mode, number, *numbers)
+            return
+        was_empty = not len(step)
+        following = recorder.move(step, mode)
+        reading.read()
+        recorder.move(following, mode)
+        record = recorder.take(step, mode, *number)
+        if was_empty and record is not None:
+            reading.was_read(record)
 
 
 def _smallest(weights: Sequence[Any]) -> list[Array]:

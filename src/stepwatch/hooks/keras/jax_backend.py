@@ -53,8 +53,9 @@ class CompiledStep:
     ) -> None:
         self._model, self._kind, self._make = model, kind, make
         self._session, self._when, self._only_losses = session, when, only_losses
-        #: How long the first call took, in which it was compiled, seconds.
-        self.first_s = 0.0
+        #: How long the first call took, in which it was compiled, and how long it takes about to
+        #: return what is observed, seconds.
+        self.first_s = self.returning_s = 0.0
         self._original, self._make_function = getattr(model, f"{kind}_step"), model._make_function
         self._step = {f"{kind}_step": self._run}  # it is looked up when it is made, or traced
         self._compiled: Callable[..., Any] | None = None
@@ -81,9 +82,11 @@ class CompiledStep:
         began = perf_counter()
         with temporary_attributes(self._model, **self._step):
             found, state = self._compiled(state, data)
-        self.first_s = self.first_s or perf_counter() - began
         if not (isinstance(found, Mapping) and RETURNED in found):
             found = {RETURNED: found}  # nnx is not given what stands in
+        if not self.first_s:
+            self.first_s = perf_counter() - began
+            self.returning_s = returning_s(one for key, one in found.items() if key != RETURNED)
         return found, state
 
     def _run(self, state: Any, data: Any) -> Any:
@@ -105,10 +108,10 @@ class JaxBackend(Backend):
         return _trace_state(convention="nnx")
 
     def is_ready(self, values: Any) -> bool:
-        return all(one.is_ready() for one in jax.tree.leaves(values)[:1])
+        return all(one.is_ready() for one in _first(values))
 
     def wait(self, values: Any) -> None:
-        jax.block_until_ready(jax.tree.leaves(values)[:1])  # all is there together
+        jax.block_until_ready(_first(values))
 
     def instrument(
         self, model: Any, kind: str, make: Callable[[], None], session: Session
@@ -127,7 +130,7 @@ class JaxBackend(Backend):
             chosen = of_losses if only_losses and not is_unread else full
             found, state_after = chosen(state, data)
             if is_unread:
-                unread_s += returning_s(one for key, one in found.items() if key != RETURNED)
+                unread_s += full.returning_s
             kept = state_after[2] if kind == "train" else ()
             after = (state_after[0], state_after[1]) if kind == "train" else ((), ())
             session.ran(found, found[RETURNED], lambda: after, lambda: kept)
@@ -160,6 +163,12 @@ class JaxBackend(Backend):
 
     def to_numpy(self, value: Any) -> Array:
         return np.asarray(value)
+
+
+def _first(values: Any) -> Sequence[Any]:
+    """Return one of what a step returns, if it returns anything: all is there together."""
+    first = next(iter(values.values()), None) if isinstance(values, dict) else None
+    return [first] if isinstance(first, jax.Array) else jax.tree.leaves(values)[:1]
 
 
 def _always(leave: Leave) -> Sequence[Any]:

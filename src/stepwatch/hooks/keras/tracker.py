@@ -18,7 +18,7 @@ from ...capture.budget import KEPT, Budget
 from ...capture.guard import give_up, guarded
 from ...capture.open_step import OpenStep
 from ...capture.recorder import Recorder
-from ...model.record import TensorInfo
+from ...model.record import StepRecord, TensorInfo
 from ...model.steps import Mode
 from ...numerics.measures import Floats, scalar_value
 from ..base import coverage_line, own_time, timed
@@ -26,7 +26,6 @@ from ..evidence import Evidence, row_norms, sampled, update_ratio
 from ..losses import AS_IT_IS, Arrangement, LossCall, compared_targets
 from ..observations import (
     Observations,
-    PackedTensors,
     RepeatedTensors,
     TensorRef,
 )
@@ -55,6 +54,7 @@ from .layers import (
 )
 from .losses import loss_call
 from .optimizers import as_adam
+from .reading import NumberReader, Numbers, SideOutput
 from .setup import COLLECTION as SETUP
 from .setup import (
     KEYS,
@@ -147,24 +147,28 @@ class TrackerOwner(Protocol):
     def detach(self) -> None: ...
 
 
-class SideOutput(NamedTuple):
-    """What leaves a trace of a step for us.
+class _ThinBatch(NamedTuple):
+    """A batch of which only losses are observed, to be read later; see ``Reading``."""
 
-    Args:
-        packed: What is known of the tensors.
-        num_outputs: How many outputs hold their values.
-        num_tensors: How many there are with their statistics.
-        restore: Returns the values of the tensors, of those of the outputs.
-        facts: What else is known of the step.
-        only_losses: Of which steps it is to be read; ``None`` for all.
-    """
+    tracker: BatchTracker
+    mode: Mode
+    beside: Mapping[str, Any]
+    returned: object
 
-    packed: PackedTensors
-    num_outputs: int
-    num_tensors: int
-    restore: Callable[[Sequence[Any]], Sequence[Any]]
-    facts: StepFacts
-    only_losses: bool | None
+    def is_ready(self) -> bool:
+        return self.tracker.is_ready(self.returned)
+
+    def wait(self) -> None:
+        self.tracker.wait(self.returned)
+
+    def numbers(self) -> Numbers | None:
+        return self.tracker.numbers(self.beside, self.returned)
+
+    def read(self) -> None:
+        self.tracker.read(self.mode, self.beside, self.returned)
+
+    def was_read(self, record: StepRecord) -> None:
+        self.tracker.was_read(self.beside, self.returned, record)
 
 
 class BatchTracker:
@@ -188,6 +192,7 @@ class BatchTracker:
         self._log_infos: dict[str, TensorInfo] = {}
         self._only_losses = False
         self._traces: list[SideOutput] = []
+        self._numbers = NumberReader(owner.recorder, self._backend.to_numpy)
         self._evidence = Evidence(owner.observations.names)
         self._updates = Updates(self._evidence, self._backend.to_numpy)
         self._calls: list[LossCall] = []
@@ -303,14 +308,14 @@ class BatchTracker:
             packed = self._observations.packed(tensor_refs)
             outputs, restore = self._backend.as_outputs(packed.values)
             tensors = [*outputs, *packed.statistics]
-            side = SideOutput(packed, len(outputs), len(tensors), restore, facts, only_losses)
+            keys = [f"{len(self._traces)}/{index}" for index in range(len(tensors))]
+            side = SideOutput(packed, keys, len(outputs), restore, facts, only_losses)
             self._traces.append(side)
             packed.release()
             return tensors
 
         tensors = leave() if when is None else when(leave)
-        trace = len(self._traces) - 1
-        return {f"{trace}/{index}": tensor for index, tensor in enumerate(tensors)}
+        return dict(zip(self._traces[-1].keys, tensors, strict=True))
 
     def compiling(self) -> AbstractContextManager[None]:
         return own_time(self.budget)
@@ -325,14 +330,11 @@ class BatchTracker:
         if not self.owner.active:
             return
         seconds = self.owner.interval_s()
-        wait = partial(self._wait, returned)
-        read = partial(self._read, self._mode, beside, returned)
         if self._only_losses and self._backend.returns_early:
-            is_ready = partial(self._backend.is_ready, returned)
-            self.owner.reads_later(Reading(is_ready, wait, read))
+            self.owner.reads_later(_ThinBatch(self, self._mode, beside, returned))
         else:
-            wait()
-            read()
+            self.wait(returned)
+            self.read(self._mode, beside, returned)
             if not self._only_losses:
                 self._num_updates = self._facts.num_updates
                 self._observe_loop(seconds)
@@ -343,22 +345,22 @@ class BatchTracker:
         self._num_optimizer_steps += self._num_updates  # that of others is as of the last full one
         self.owner.is_over()
 
+    def is_ready(self, returned: object) -> bool:
+        """Return whether what a batch returned is computed."""
+        return self._backend.is_ready(returned)
+
     @guarded
-    def _wait(self, returned: object) -> None:
+    def wait(self, returned: object) -> None:
+        """Wait until what a batch returned is computed."""
         self._backend.wait(returned)
 
     @timed
     @guarded
-    def _read(self, mode: Mode, beside: Mapping[str, Any], returned: object) -> None:
+    def read(self, mode: Mode, beside: Mapping[str, Any], returned: object) -> None:
         """Read what a batch has left, into the open step."""
-        traces = {int(key.partition("/")[0]) for key in beside if key != RETURNED}
-        for trace in traces:
-            side = self._traces[trace]
-            if side.only_losses not in (None, self._only_losses):
-                continue
-            tensors = [beside[f"{trace}/{index}"] for index in range(side.num_tensors)]
-            values = side.restore(tensors[: side.num_outputs])
-            self._observations.note(mode, side.packed, values, tensors[side.num_outputs :])
+        for side in self._sides(beside):
+            values = side.values(beside)
+            self._observations.note(mode, side.packed, values, side.statistics(beside))
             self._facts = side.facts
             if not self._only_losses:
                 self._values = side.packed.arranged_values(values, self._backend.to_numpy)
@@ -368,6 +370,24 @@ class BatchTracker:
             self._add_evidence(step)
         if isinstance(returned, Mapping):
             self._logs(step, returned)
+
+    def numbers(self, beside: Mapping[str, Any], returned: object) -> Numbers | None:
+        """Return what a batch has left, if it is but numbers, as of one that was read."""
+        return self._numbers.read(beside, returned if isinstance(returned, Mapping) else {})
+
+    def was_read(self, beside: Mapping[str, Any], returned: object, record: StepRecord) -> None:
+        """What a batch has left was read, and is all there is of its step."""
+        logs = returned if isinstance(returned, Mapping) else {}
+        names = {f"metric/{key}": key for key in logs}
+        if "loss" in logs and self._is_loss_of_logs:
+            names[LOSS] = "loss"
+        self._numbers.was_read(record, beside, logs, self._sides(beside), names)
+
+    def _sides(self, beside: Mapping[str, Any]) -> list[SideOutput]:
+        """Return what is to be read of what a batch has left."""
+        traces = sorted({int(key.partition("/")[0]) for key in beside if key != RETURNED})
+        sides = [self._traces[trace] for trace in traces]
+        return [side for side in sides if side.only_losses in (None, self._only_losses)]
 
     @timed
     @guarded
@@ -711,9 +731,13 @@ class BatchTracker:
         for key, number in numbers.items():
             if number.ndim == 0 and number.dtype.kind in "fiub":
                 step.add(self._log_info(key, f"metric/{key}", "metrics", number), number)
-        # A step of the script's own may compute its loss in its own way.
-        if LOSS not in self._observations.names and "loss" in numbers:
+        if "loss" in numbers and self._is_loss_of_logs:
             step.add(self._log_info("", LOSS, "losses", numbers["loss"]), numbers["loss"])
+
+    @property
+    def _is_loss_of_logs(self) -> bool:
+        """Whether only what a step returns says its loss, as where the script computes its own."""
+        return LOSS not in self._observations.names
 
     def _log_info(self, key: str, name: str, collection: str, number: Array) -> TensorInfo:
         known = self._log_infos.get(key)
