@@ -6,6 +6,7 @@ import io
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +29,16 @@ from tests.support.looked_at import judge
 ORIGIN = Finding("non_finite_origin", 5, "output/1", "made there", severity="error",
                  evidence={"cause": "output"})  # fmt: skip
 EXPLODED = Finding("exploding_tensor", 5, "output/1", "it is nan", severity="error")
+LONG = """\
+from stepwatch import Finding, Rule
+
+class Long(Rule):
+    name = "long"
+
+    def check(self, step):
+        if step.number == 12:
+            yield Finding(self.name, step.number, "", "so many")
+"""
 STUCK = Finding("loss_not_decreasing", 30, "loss/L", "it rose", remedy="look at the data")
 
 
@@ -141,14 +152,7 @@ class TestForMachines:
     def test_several_runs_are_one_document(self, verb, tmp_path):
         """Each as if it were asked for alone; the exit status is the worst."""
         rule = tmp_path / "second.py"
-        rule.write_text(
-            "from stepwatch import Finding, Rule\n"
-            "class Long(Rule):\n"
-            "    name = 'long'\n"
-            "    def check(self, step):\n"
-            "        if step.number == 12:\n"
-            "            yield Finding(self.name, step.number, '', 'so many')\n"
-        )
+        rule.write_text(LONG)
         asked = ("--rules", f"exploding_tensor; {rule}:Long")
         runs = [tmp_path / "one", tmp_path / "two"]
         for run, steps in zip(runs, (10, 20), strict=True):
@@ -164,10 +168,73 @@ class TestForMachines:
             line for line in told.splitlines() if line in map(str, runs)
         ]
 
+    def test_a_folder_and_a_pattern_stand_for_the_runs_beneath_them(self, verb, tmp_path):
+        for name in ("deep/one", "deep/two", "three"):
+            make_run(tmp_path / name, steps=5)
+        asked = ("--rules", "exploding_tensor", "--json")
+
+        def checked(*names):
+            document = json.loads(verb("check", *names, *asked)[1])
+            return [Path(one["run"]).name for one in document.get("runs", [document])]
+
+        assert ["one", "two", "three"] == checked(tmp_path)
+        assert ["two", "three"] == checked(f"{tmp_path}/*t[wh]*")
+        assert ["two", "one"] == checked(tmp_path / "deep/two", f"{tmp_path}/deep/*")
+
+    def test_a_pattern_that_no_run_fits_is_an_error_of_one_line(self, verb, tmp_path):
+        make_run(tmp_path / "one", steps=5)
+        status, out, err = verb("check", f"{tmp_path}/other*")
+
+        assert (2, "", 1) == (status, out, len(err.splitlines()))
+        assert f"stepwatch runs {tmp_path}" in err
+
     def test_what_cannot_be_done_is_status_two(self, verb, tmp_path):
         status, out, err = verb("check", tmp_path / "nowhere", "--json")
 
         assert (2, "", 1) == (status, out, len(err.splitlines()))
+
+
+class TestManyRuns:
+    """Of many runs each is a line, what to look at first on top."""
+
+    @pytest.fixture
+    def fleet(self, tmp_path):
+        """Nine short runs, a longer one that a rule objects to, and one that cannot be read."""
+        for number in range(9):
+            make_run(tmp_path / f"fleet/well-{number}", steps=5)
+        make_run(tmp_path / "fleet/zz-long", steps=20)
+        (tmp_path / "fleet/torn").mkdir()
+        (tmp_path / "fleet/torn/run.json").write_text("{\n")
+        (tmp_path / "long.py").write_text(LONG)
+        return tmp_path / "fleet", "--rules", f"exploding_tensor; {tmp_path / 'long.py'}:Long"
+
+    def test_the_worst_come_first_and_none_ends_the_others(self, verb, fleet):
+        status, out, _ = verb("check", *fleet)
+
+        lines = [line.split(maxsplit=2) for line in out.splitlines()]
+        assert 2 == status
+        assert ["✕", "!", "–"] == [mark for mark, *_ in lines[:3]]
+        assert [f"{fleet[0]}/{name}" for name in ("torn", "zz-long", "well-0")] == [
+            run for _, run, _ in lines[:3]
+        ]
+        assert "cannot be judged: run.json is damaged" in " ".join(lines[0])
+        assert "11 runs: 1 with warnings, 9 not fully checked, 1 could not be judged" in out
+
+    def test_a_document_has_them_in_their_order(self, verb, fleet):
+        """Each as if it were asked for alone, but for what could not be judged."""
+        _, out, _ = verb("check", *fleet, "--json")
+        runs = json.loads(out)["runs"]
+        alone = json.loads(verb("check", fleet[0] / "zz-long", *fleet[1:], "--json")[1])
+
+        assert sorted(one["run"] for one in runs) == [one["run"] for one in runs]
+        assert alone == runs[-1]
+        assert ["run", "error"] == list(runs[0])
+
+    def test_a_scheduler_is_told_of_each_which_it_is(self, verb, fleet):
+        _, out, _ = verb("check", *fleet, "--format", "advice")
+
+        assert 11 == len(out.splitlines())
+        assert out.startswith(f"{fleet[0]}/torn: cannot be judged")
 
 
 class TestWhileItTrains:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -16,11 +17,12 @@ from ..actions.policy import PolicyEntry, Warn, check_rules, parse_actions
 from ..actions.reactions import Reactions
 from ..errors import RunNotFound
 from ..formats import format_names
-from ..jobs.ray.rule_process import evaluate_on_ray
+from ..jobs.ray.rule_process import evaluate_each_on_ray, evaluate_on_ray
 from ..judge.advice import advise
 from ..judge.engine import Watch
 from ..judge.engine import watch as watch_trial
 from ..judge.evaluate import evaluate, verdict_of, verdict_so_far
+from ..judge.fleet import RunVerdict, judge_alone, ranked, summary
 from ..judge.parameters import parse_rules, rule_specs
 from ..judge.rule import PROFILE_RULES
 from ..judge.verdict import SCHEMA_VERSION, Verdict
@@ -28,17 +30,23 @@ from ..rules import DEFAULT_RULES
 from ..runtime.terminal import print_text
 from ..trial import Trial
 from .console import (
+    TONE_STYLES,
     console,
     print_chains,
     print_finding,
+    print_hanging,
     print_headline,
     print_json,
     print_outcomes,
     track_progress,
 )
-from .run_names import RunVerb, run_or_newest, runs_or_newest
+from .run_names import RunVerb, expand_runs, run_or_newest, runs_or_newest
 
 _MOST_CHAINS = 5
+# Of more runs a line of each is said.
+_MOST_IN_FULL = 8
+# The verdicts stand beneath each other, where names are no longer.
+_MOST_NAME = 60
 T = TypeVar("T")
 
 
@@ -71,25 +79,29 @@ def check(
 ) -> int:
     """Judge every step of RUNS by rules, and say what began it.
 
-    What followed from a cause stands with it.
+    What followed from a cause stands with it. A folder or URL stands for all runs beneath it, and
+    a pattern such as 'runs/2026-*' for those that it fits; of many each is a line of a table.
 
     The exit status is 1 where they find something, and where a run failed, was killed or has
     stalled; 2 for an error; else 0.
     """
     specs = rule_specs(rules, DEFAULT_RULES)
     parse_rules(specs)  # errors are reported before anything is read
-    trials = [Trial(run) for run in runs]
+    is_json = as_json or form == "json"
+    found = expand_runs(runs)
+    if len(found) > _MOST_IN_FULL and (is_json or form in ("text", "advice")):
+        return _check_fleet(found, specs, form, is_json=is_json, show_all=show_all, on_ray=on_ray)
+    trials = [Trial(run) for run in found]
     if not rules and all(_is_profile(trial) for trial in trials):
         specs = list(PROFILE_RULES)
     judge = _judge_on_ray if on_ray else _judge_here
     verdicts = [
-        replace(verdict, run=run) for run, verdict in zip(runs, judge(trials, specs), strict=True)
+        replace(verdict, run=run) for run, verdict in zip(found, judge(trials, specs), strict=True)
     ]
     status = max(verdict.exit_status for verdict in verdicts)
-    if as_json or form == "json":
+    if is_json:
         documents = [one.document(of) for of, one in zip(trials, verdicts, strict=True)]
-        several = {"schema_version": SCHEMA_VERSION, "exit_status": status, "runs": documents}
-        print_json(several if len(runs) > 1 else documents[0])
+        print_json(_several(documents, status) if len(found) > 1 else documents[0])
     elif form == "text":
         _print_text(trials, verdicts, show_all=show_all, verbose=verbose)
     elif form == "advice":
@@ -99,6 +111,54 @@ def check(
 
         print(FORMATS[form](judged(trials, verdicts)), end="")
     return status
+
+
+def _several(documents: Sequence[Mapping[str, object]], status: int) -> dict[str, object]:
+    return {"schema_version": SCHEMA_VERSION, "exit_status": status, "runs": documents}
+
+
+def _check_fleet(
+    runs: Sequence[str],
+    specs: Sequence[str],
+    form: str,
+    *,
+    is_json: bool,
+    show_all: bool,
+    on_ray: bool,
+) -> int:
+    """Judge many runs, each by itself, and say of each in a line how it stands."""
+    done = (
+        evaluate_each_on_ray(runs, specs, _warn, with_documents=is_json)
+        if on_ray
+        else (judge_alone(run, specs, is_json) for run in runs)
+    )
+    verdicts = list(_with_progress(done, len(runs)))
+    status = max(verdict.exit_status for verdict in verdicts)
+    if is_json:
+        documents = [one.document or {"run": one.run, "error": one.error} for one in verdicts]
+        print_json(_several(documents, status))
+    elif form == "advice":
+        for one in verdicts:
+            print_text(f"{one.run}: {one.advice}")
+    else:
+        _print_fleet(verdicts, show_all=show_all)
+    return status
+
+
+def _warn(line: str) -> None:
+    print_text(line, file=sys.stderr)
+
+
+def _print_fleet(verdicts: Sequence[RunVerdict], *, show_all: bool) -> None:
+    """Print a table of verdicts, what to look at first on top; healthy runs are only counted."""
+    output = console()
+    shown = [one for one in ranked(verdicts) if show_all or one.tone != "good"]
+    width = min(_MOST_NAME, max((len(one.run) for one in shown), default=0))
+    for one in shown:
+        print_hanging(output, f"{one.mark} {one.run:{width}}  ", one.text, TONE_STYLES[one.tone])
+    output.print(summary(verdicts), style="bold", markup=False)
+    if shown:
+        print_text("what stands behind one of them: stepwatch check RUN")
 
 
 def _print_text(

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,14 +17,18 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..config import runs_folder
-from ..errors import RunNotFound
+from ..errors import RunNotFound, StepwatchError
+from ..formats import run_format
 from ..formats.manifest import END, RUN_KEY
 from ..runtime.terminal import print_text
-from ..store import scheme_of
+from ..store import open_store, scheme_of
+from ..trial import Trial
+from ..trial.run_listing import find_runs
 
 #: What stands for the newest run.
 LATEST = "latest"
 _BACK = re.compile(r"-(\d+)")
+_WILD = re.compile(r"[*?\[]")
 _MOST_COMPLETED = 200
 T = TypeVar("T")
 
@@ -52,6 +57,57 @@ def find_run(name: str, folder: Path | None = None) -> str:
         return newest[back - 1]
     inside = folder / name
     return str(inside) if inside.is_dir() else name
+
+
+def expand_runs(names: Sequence[str]) -> list[str]:
+    """Return the runs that names stand for, each once, in their order.
+
+    Args:
+        names: Paths or URLs of runs, or of folders that runs lie beneath; or patterns of such,
+            in which ``*`` is anything, ``?`` one character and ``[ab]`` one of some.
+
+    Raises:
+        RunNotFound: There is no run that a pattern fits.
+    """
+    return list(dict.fromkeys(run for name in names for run in _runs_of(name)))
+
+
+def _runs_of(name: str) -> list[str]:
+    """Return the runs of a name; itself where nothing lies beneath it."""
+    if _is_pattern(name):
+        head = name[: _WILD.search(name).start()].rpartition("/")[0]  # type: ignore[union-attr]
+        fitting = [run for run in _beneath(head or ".") if fnmatchcase(run, name)]
+        if not fitting:
+            raise RunNotFound(f"no run fits {name!r}; see: stepwatch runs {head}".rstrip())
+        return fitting
+    if _is_run(name):  # of its objects, which may be very many, none is listed
+        return [name]
+    return _beneath(name) or [name]
+
+
+def _is_run(name: str) -> bool:
+    """Return whether a name is that of a run, of ours or of others."""
+    if not scheme_of(name) and not Path(name).is_dir():
+        return True  # a file, or what is to be said of a name that is not there
+    try:
+        if run_format(open_store(name)) is None:
+            Trial(name)
+    except RunNotFound:
+        return False
+    except StepwatchError:  # to be said by who reads it
+        return True
+    return True
+
+
+def _is_pattern(name: str) -> bool:
+    return bool(_WILD.search(name)) and not Path(name).exists()
+
+
+def _beneath(place: str) -> list[str]:
+    """Return the paths or URLs of the runs in a folder."""
+    root = "" if place == "." else f"{place.rstrip('/')}/"
+    found = find_runs(place)
+    return [f"{place}{run}" if run[:1] in ("", "#") else f"{root}{run}" for run in found]
 
 
 def _times(folder: Path) -> Iterator[tuple[float, str]]:

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import ray
@@ -81,6 +82,17 @@ class TestChecking:
         documents = json.loads(check(*runs, *rules, "--json", "--ray")[1])["runs"]
         assert [20, 21, 22, 23, 24] == [one["steps"] for one in documents]
 
+    def test_a_fleet_is_judged_as_on_one_machine(self, cluster, check, rules, tmp_path):
+        """One of its runs cannot be read, which is told with the others."""
+        runs_in(tmp_path / "fleet", 12)
+        (tmp_path / "fleet/torn").mkdir()
+        (tmp_path / "fleet/torn/run.json").write_text("{")
+        asked = (tmp_path / "fleet", *rules)
+
+        assert check(*asked) == check(*asked, "--ray")
+        assert check(*asked, "--json") == check(*asked, "--json", "--ray")
+        assert 2 == check(*asked, "--ray")[0]
+
     def test_a_rule_that_is_there_for_nobody_is_refused_before_any_work(
         self, cluster, check, tmp_path
     ):
@@ -129,6 +141,28 @@ class TestSpread:
         """Its work changed nothing, so it may."""
         assert [(0, 2)] == list(spread(die_once, [(str(tmp_path / "died"),)]))
 
+    def test_a_node_that_is_lost_is_named_and_what_it_did_is_done_again(self, cluster, tmp_path):
+        added = cluster.add_node(num_cpus=1)
+        cluster.wait_for_nodes()
+        said, calls = [], [(str(tmp_path), number) for number in range(12)]
+
+        def lose():
+            while not (tmp_path / added.node_id).exists():
+                time.sleep(0.05)
+            cluster.remove_node(added, allow_graceful=False)
+            while any(one["Alive"] and one["NodeID"] == added.node_id for one in ray.nodes()):
+                time.sleep(0.05)
+            (tmp_path / "go").touch()
+
+        losing = Thread(target=lose)
+        losing.start()
+        done = dict(spread(wait_to_go, calls, said.append))
+        losing.join()
+
+        assert {number: number for number in range(12)} == done
+        assert 1 == len(said)
+        assert added.node_id[:8] in said[0]
+
     def test_a_call_that_always_dies_is_an_error_of_one_line(self, cluster):
         with pytest.raises(ClusterUnavailable, match="lost who did the work"):
             list(spread(die, [()]))
@@ -141,6 +175,14 @@ def where(number, folder):
     while len(os.listdir(folder)) < 2 and time.monotonic() < patience:
         time.sleep(0.05)
     return ray.get_runtime_context().get_node_id(), os.getpid()
+
+
+def wait_to_go(folder, number):
+    """Return a number, once that is asked for."""
+    (Path(folder) / ray.get_runtime_context().get_node_id()).touch()
+    while not (Path(folder) / "go").exists():
+        time.sleep(0.05)
+    return number
 
 
 def fail(number):

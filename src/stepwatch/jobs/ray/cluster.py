@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -10,6 +11,8 @@ from ...errors import ClusterUnavailable, ConfigError
 from ...plugins.registry import require
 
 T = TypeVar("T")
+# So many calls wait for each processor of a cluster.
+_WAITING = 4
 
 
 def connect(*, show_output: bool = False) -> ModuleType:
@@ -59,10 +62,20 @@ def num_cpus(ray: ModuleType) -> int:
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
-def spread(function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, T]]:
+def spread(
+    function: Callable[..., T],
+    calls: Sequence[tuple[Any, ...]],
+    say: Callable[[str], None] = lambda _: None,
+) -> Iterator[tuple[int, T]]:
     """Yield what a function returns for each call, after its index, as they are done.
 
-    A call is made again where its node was lost, so the function must not change anything.
+    A call is made again where its node was lost, so the function must not change anything. Of very
+    many calls a few for each processor wait in the cluster, so that it need not hold them all.
+
+    Args:
+        function: Makes a call, on a node.
+        calls: The arguments of each.
+        say: Called with a line about each node that was lost meanwhile.
 
     Raises:
         Exception: What the function raised first; the calls that are left are given up.
@@ -70,12 +83,18 @@ def spread(function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> Iter
     """
     ray = connect()
     remote = ray.remote(num_cpus=1)(function)
-    indices = {remote.remote(*call): index for index, call in enumerate(calls)}
+    most, nodes = _WAITING * num_cpus(ray), _alive(ray)
+    left = iter(enumerate(calls))
+    indices = {remote.remote(*call): index for index, call in islice(left, most)}
     waiting = list(indices)
     try:
         while waiting:
             (done,), waiting = ray.wait(waiting, num_returns=1)
-            yield indices[done], ray.get(done)
+            yield indices.pop(done), ray.get(done)
+            for index, call in islice(left, 1):
+                another = remote.remote(*call)
+                indices[another] = index
+                waiting.append(another)
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
     except ray.exceptions.RayError as error:
@@ -83,3 +102,10 @@ def spread(function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> Iter
     finally:
         for call in waiting:
             ray.cancel(call, force=True)
+        for node in sorted(nodes.keys() - _alive(ray).keys()):
+            say(f"stepwatch: lost node {nodes[node]} ({node[:8]}); others did again what it did")
+
+
+def _alive(ray: ModuleType) -> dict[str, str]:
+    """Return the addresses of the nodes that are there, by their IDs."""
+    return {one["NodeID"]: one["NodeManagerAddress"] for one in ray.nodes() if one["Alive"]}
