@@ -74,3 +74,32 @@ class TestRefused:
         make_run(tmp_path / "small", steps=2)
 
         assert "cannot write" in refused("report", "small", "-o", "missing/page.html")
+
+
+class TestSeveral:
+    def test_each_is_a_page_of_its_name(self, verb, tmp_path):
+        for name in ("one/a", "two/a"):
+            make_run(tmp_path / "runs" / name, steps=5)
+        status, out, _ = verb("report", tmp_path / "runs", "-o", tmp_path / "pages")
+
+        assert (0, f"wrote 2 pages to {tmp_path / 'pages'}\n") == (status, out)
+        assert ["one-a.html", "two-a.html"] == sorted(
+            path.name for path in (tmp_path / "pages").iterdir()
+        )
+
+    def test_one_that_cannot_be_read_ends_none_of_the_others(self, verb, tmp_path):
+        make_run(tmp_path / "runs/well", steps=5)
+        (tmp_path / "runs/torn").mkdir()
+        (tmp_path / "runs/torn/run.json").write_text("{")
+        status, out, err = verb("report", tmp_path / "runs", "-o", tmp_path / "pages")
+
+        assert (2, f"wrote 1 page to {tmp_path / 'pages'}\n") == (status, out)
+        about, counted = err.splitlines()
+        assert about.startswith(f"stepwatch: {tmp_path}/runs/torn: run.json is damaged")
+        assert "stepwatch: 1 of 2 runs failed" == counted
+
+    def test_only_one_is_shown_or_printed(self, verb, tmp_path):
+        for name in ("one", "two"):
+            make_run(tmp_path / name, steps=5)
+
+        assert 2 == verb("report", tmp_path / "one", tmp_path / "two", "--json")[0]

@@ -96,6 +96,14 @@ class TestRuns:
     def test_they_are_filtered_and_sorted(self, runs, verb, options, expected):
         assert expected == names(verb("runs", "--json", *options)[1])
 
+    def test_a_pattern_lists_those_that_it_fits(self, tmp_path, verb):
+        for name in ("a/one", "a/two", "b/one"):
+            make_run(tmp_path / name, steps=3)
+
+        listed = json.loads(verb("runs", f"{tmp_path}/?/o*", "--json")[1])["runs"]
+        assert {"one"} == {one["run"].rpartition("/")[2] for one in listed}
+        assert 2 == len(listed)
+
     def test_what_they_are_called_is_shown_where_any_is(self, runs, verb):
         shown = verb("runs")[1]
         assert "resnet" in shown

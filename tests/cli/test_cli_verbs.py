@@ -295,6 +295,21 @@ class TestConvert:
         assert [0, 1, 2] == Trial(tmp_path / "old").steps()
         assert (tmp_path / "old/index/000000000/000000000002_worker_0.json").is_file()
 
+    def test_the_runs_of_a_folder_keep_their_names(self, verb, tmp_path):
+        """One that is in that format already is told, and ends none of the others."""
+        for name in ("one/a", "two/a"):
+            make_run(tmp_path / "runs" / name, steps=3)
+        make_run(tmp_path / "runs/old", steps=3, format="smdebug")
+        asked = ("--to", "smdebug", "--json")
+        status, out, err = verb("convert", tmp_path / "runs", tmp_path / "new", *asked)
+
+        assert 2 == status
+        assert [f"{tmp_path}/new/{name}" for name in ("one/a", "two/a")] == [
+            one["destination"] for one in json.loads(out)["runs"]
+        ]
+        assert [0, 1, 2] == Trial(tmp_path / "new/two/a").steps()
+        assert "runs/old is in the smdebug format already" in err
+
     def test_what_is_lost_is_listed(self, verb, tmp_path):
         """For machines as well."""
         run = make_run(tmp_path / "run", steps=3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from ..actions.policy import PolicyEntry, Warn, check_rules, parse_actions
 from ..actions.reactions import Reactions
 from ..errors import RunNotFound
 from ..formats import format_names
-from ..jobs.ray.rule_process import evaluate_each_on_ray, evaluate_on_ray
+from ..jobs.ray.rule_process import evaluate_on_ray
 from ..judge.advice import advise
 from ..judge.engine import Watch
 from ..judge.engine import watch as watch_trial
@@ -40,6 +39,7 @@ from .console import (
     print_outcomes,
     track_progress,
 )
+from .fleets import on_each
 from .run_names import RunVerb, expand_runs, run_or_newest, runs_or_newest
 
 _MOST_CHAINS = 5
@@ -127,11 +127,8 @@ def _check_fleet(
     on_ray: bool,
 ) -> int:
     """Judge many runs, each by itself, and say of each in a line how it stands."""
-    done = (
-        evaluate_each_on_ray(runs, specs, _warn, with_documents=is_json)
-        if on_ray
-        else (judge_alone(run, specs, is_json) for run in runs)
-    )
+    calls = [(run, tuple(specs), is_json) for run in runs]
+    done = on_each(judge_alone, calls, on_ray=on_ray)
     verdicts = list(_with_progress(done, len(runs)))
     status = max(verdict.exit_status for verdict in verdicts)
     if is_json:
@@ -143,10 +140,6 @@ def _check_fleet(
     else:
         _print_fleet(verdicts, show_all=show_all)
     return status
-
-
-def _warn(line: str) -> None:
-    print_text(line, file=sys.stderr)
 
 
 def _print_fleet(verdicts: Sequence[RunVerdict], *, show_all: bool) -> None:

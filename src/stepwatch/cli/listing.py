@@ -27,6 +27,7 @@ from ..runtime.terminal import print_text
 from ..store import open_store, scheme_of
 from ..trial.run_listing import find_runs, summarize_at
 from .console import console, print_json, table, track_progress
+from .run_names import run_path, split_pattern
 
 
 @click.command()
@@ -176,17 +177,19 @@ def runs(
 ) -> None:
     """List the runs in FOLDER, by default ./runs or $STEPWATCH_RUNS.
 
-    FOLDER may be a URL, such as s3://bucket/runs.
+    FOLDER may be a URL, such as s3://bucket/runs, or a pattern, such as 'runs/2026-*'.
     """
     if remove and as_json and not yes:
         raise ConfigError("--remove asks, unless --yes is given; with --json it cannot ask")
-    place = folder or str(runs_folder())
+    place, pattern = split_pattern(folder or str(runs_folder()))
     is_here = not scheme_of(place)
     if remove and not is_here:
         raise ConfigError(f"--remove removes runs of this machine; {place} is elsewhere")
     if folder and is_here and not Path(place).is_dir():
         raise RunNotFound(f"no folder {place}; runs are made by: stepwatch run train.py")
-    found = find_runs(place)
+    found = [
+        run for run in find_runs(place) if not pattern or fnmatchcase(run_path(place, run), pattern)
+    ]
     shown_runs = track_progress(found, description="reading runs", total=len(found))
     every = [_row(one, place) for one in shown_runs]
     rows = [

@@ -46,7 +46,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "replay": "Run a step of RUN again, and say whether it is the same",
         "prove": "Run the step of a finding again under changes, to prove its cause",
         "blame": "Say what each row of a step's batch does to loss and gradient",
-        "report": "Write what is known of RUN into one self-contained page",
+        "report": "Write what is known of RUNS into a self-contained page each",
     },
     "Keep runs": {
         "mirror": "Copy RUN to URL, such as s3://bucket/run, while it goes on",

@@ -74,11 +74,11 @@ def expand_runs(names: Sequence[str]) -> list[str]:
 
 def _runs_of(name: str) -> list[str]:
     """Return the runs of a name; itself where nothing lies beneath it."""
-    if _is_pattern(name):
-        head = name[: _WILD.search(name).start()].rpartition("/")[0]  # type: ignore[union-attr]
-        fitting = [run for run in _beneath(head or ".") if fnmatchcase(run, name)]
+    place, pattern = split_pattern(name)
+    if pattern:
+        fitting = [run for run in _beneath(place) if fnmatchcase(run, pattern)]
         if not fitting:
-            raise RunNotFound(f"no run fits {name!r}; see: stepwatch runs {head}".rstrip())
+            raise RunNotFound(f"no run fits {name!r}; see: stepwatch runs {place}")
         return fitting
     if _is_run(name):  # of its objects, which may be very many, none is listed
         return [name]
@@ -99,15 +99,31 @@ def _is_run(name: str) -> bool:
     return True
 
 
-def _is_pattern(name: str) -> bool:
-    return bool(_WILD.search(name)) and not Path(name).exists()
+def split_pattern(name: str) -> tuple[str, str]:
+    """Return the folder beneath which what fits a pattern lies, and the pattern.
+
+    The pattern is empty where there is none, as in a path that is there.
+
+    Example:
+        >>> split_pattern("s3://bucket/runs/2026-*/a")
+        ('s3://bucket/runs', 's3://bucket/runs/2026-*/a')
+    """
+    first = _WILD.search(name)
+    if first is None or Path(name).exists():
+        return name, ""
+    return name[: first.start()].rpartition("/")[0] or ".", name
 
 
 def _beneath(place: str) -> list[str]:
     """Return the paths or URLs of the runs in a folder."""
-    root = "" if place == "." else f"{place.rstrip('/')}/"
-    found = find_runs(place)
-    return [f"{place}{run}" if run[:1] in ("", "#") else f"{root}{run}" for run in found]
+    return [run_path(place, run) for run in find_runs(place)]
+
+
+def run_path(place: str, run: str) -> str:
+    """Return the path or URL of a run by its path from a folder."""
+    if run[:1] in ("", "#"):
+        return f"{place}{run}"
+    return run if place == "." else f"{place.rstrip('/')}/{run}"
 
 
 def _times(folder: Path) -> Iterator[tuple[float, str]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import partial
 
 import click
 from rich.progress import (
@@ -31,11 +33,12 @@ from ..formats.verification import Damage, Verification
 from ..formats.verification import verify as verify_run
 from ..judge.verdict import plural
 from ..runtime.terminal import print_text
-from ..store import Store, clear, open_store
+from ..store import Store, clear, open_store, scheme_of
 from ..store.local import local_path
 from ..trial import Trial
 from .console import print_json, progress_console, track_progress, working
-from .run_names import RUN, RunVerb
+from .fleets import attempt_each, labels
+from .run_names import RUN, RunVerb, expand_runs
 
 
 @click.command(cls=RunVerb)
@@ -90,12 +93,69 @@ def compact(run: str, *, as_json: bool, quiet: bool) -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress, and say only what is lost.")
-def convert(source: str, destination: str, target: str, *, as_json: bool, quiet: bool) -> None:
+@click.option(
+    "--ray", "on_ray", is_flag=True, help="On a Ray cluster, whose nodes see SRC and DST."
+)
+def convert(
+    source: str, destination: str, target: str, *, as_json: bool, quiet: bool, on_ray: bool
+) -> int:
     """Write the run SRC to DST in another format; SRC stays as it is.
 
-    What the other format cannot hold is listed.
+    What the other format cannot hold is listed. Where SRC is a folder or URL that runs lie beneath,
+    or a pattern that runs fit, such as 'runs/2026-*', each goes to a folder of its name in DST.
     """
+    runs = expand_runs([source])
+    if runs != [source] or on_ray:
+        return _convert_each(runs, destination, target, as_json=as_json, on_ray=on_ray)
     trial = Trial(source)
+    with _progress_bar(trial) as progress:
+        done = _convert(trial, source, destination, target, partial(progress.advance, _TASK))
+    if as_json:
+        print_json(done.facts())
+        return 0
+    if not quiet:
+        print_text(
+            f"{destination}: {done.steps} steps of {done.tensors} tensors in the {target} format"
+        )
+    if not trial.ended:
+        print_text(f"{source} has not ended; what it held just now was converted")
+    if done.not_held:
+        print_text(f"the {target} format cannot hold:")
+    for line in done.not_held:
+        print_text(f"  {line}")
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Converted:
+    """A run that was written in another format.
+
+    Args:
+        not_held: What that cannot hold.
+    """
+
+    source: str
+    destination: str
+    format: str
+    state: str
+    steps: int
+    tensors: int
+    not_held: list[str]
+
+    def facts(self) -> dict[str, object]:
+        facts = asdict(self)
+        del facts["tensors"]
+        return facts
+
+
+def convert_run_at(source: str, destination: str, target: str) -> _Converted:
+    """Write a run in another format."""
+    return _convert(Trial(source), source, destination, target, lambda: None)
+
+
+def _convert(
+    trial: Trial, source: str, destination: str, target: str, advance: Callable[[], None]
+) -> _Converted:
     if target == run_format(trial.store):
         raise ConfigError(f"{source} is in the {target} format already; copy its folder")
     store = open_store(destination)
@@ -103,29 +163,34 @@ def convert(source: str, destination: str, target: str, *, as_json: bool, quiet:
         raise RunExists(f"{destination} already holds a run; give another DST, or delete it")
     if store.list():
         raise ConfigError(f"{destination} is not empty; give another DST")
-    with _undone_if_broken_off(store), _progress_bar(trial) as progress:
-        losses = convert_run(trial.reader, store, target, lambda: progress.advance(_TASK)).lines()
+    with _undone_if_broken_off(store):
+        losses = convert_run(trial.reader, store, target, advance).lines()
         if target == "tensorboard":
             if trial.store.list("findings/"):
                 losses.append("what rules found: TensorBoard has no place for it")
         else:
             copy_findings(trial.store, store)
-    steps = trial.steps(incomplete=True)
+    steps, tensors = len(trial.steps(incomplete=True)), len(trial.tensor_names())
+    return _Converted(source, destination, target, trial.state, steps, tensors, losses)
+
+
+def _convert_each(
+    runs: Sequence[str], destination: str, target: str, *, as_json: bool, on_ray: bool
+) -> int:
+    place = destination if scheme_of(destination) else os.path.abspath(destination)
+    calls = [
+        (run, f"{place.rstrip('/')}/{label}", target)
+        for run, label in zip(runs, labels(runs), strict=True)
+    ]
+    done = attempt_each(convert_run_at, calls, description="converting", on_ray=on_ray)
+    converted = [one.value for one in done if one.value is not None]
     if as_json:
-        facts = {"source": source, "destination": destination, "format": target}
-        print_json({**facts, "state": trial.state, "steps": len(steps), "not_held": losses})
-        return
-    if not quiet:
-        names = trial.tensor_names()
-        print_text(
-            f"{destination}: {len(steps)} steps of {len(names)} tensors in the {target} format"
-        )
-    if not trial.ended:
-        print_text(f"{source} has not ended; what it held just now was converted")
-    if losses:
-        print_text(f"the {target} format cannot hold:")
-    for line in losses:
-        print_text(f"  {line}")
+        print_json({"runs": [one.facts() for one in converted]})
+    else:
+        print_text(f"{destination}: {plural(len(converted), 'run')} in the {target} format")
+        for line in dict.fromkeys(line for one in converted for line in one.not_held):
+            print_text(f"  it cannot hold {line}")
+    return 0 if len(converted) == len(done) else 2
 
 
 @contextmanager

@@ -106,6 +106,19 @@ def spread(
             say(f"stepwatch: lost node {nodes[node]} ({node[:8]}); others did again what it did")
 
 
+def spread_in_order(
+    function: Callable[..., T], calls: Sequence[tuple[Any, ...]], say: Callable[[str], None]
+) -> Iterator[T]:
+    """Yield what a function returns for each call, in their order; else as ``spread``."""
+    kept: dict[int, T] = {}
+    following = 0
+    for index, found in spread(function, calls, say):
+        kept[index] = found
+        while following in kept:
+            yield kept.pop(following)
+            following += 1
+
+
 def _alive(ray: ModuleType) -> dict[str, str]:
     """Return the addresses of the nodes that are there, by their IDs."""
     return {one["NodeID"]: one["NodeManagerAddress"] for one in ray.nodes() if one["Alive"]}

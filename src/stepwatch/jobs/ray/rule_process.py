@@ -8,12 +8,11 @@ several machines. Who judges asks for what is in them, and for what is to be not
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from ...judge.evaluate import PartialEvaluation, evaluate_partition
-from ...judge.fleet import RunVerdict, judge_alone
 from ...judge.step_view import StepView
 from ...trial import Trial
 from ..records import Records
@@ -43,31 +42,6 @@ def evaluate_on_ray(
     for index, share in progress(spread(judge_run, calls), len(calls)):
         found[index * len(runs) // len(calls)].append(share)
     return found
-
-
-def evaluate_each_on_ray(
-    runs: Sequence[str],
-    rules: Sequence[str],
-    say: Callable[[str], None],
-    *,
-    with_documents: bool = False,
-) -> Iterator[RunVerdict]:
-    """Yield the verdicts on many runs, in their order, each as it is there.
-
-    Args:
-        runs: Their URLs.
-        rules: Specs; see ``parse_rules``.
-        say: Called with a line about each node that was lost meanwhile.
-        with_documents: See ``judge_alone``.
-    """
-    kept: dict[int, RunVerdict] = {}
-    following = 0
-    calls = [(run, tuple(rules), with_documents) for run in runs]
-    for index, found in spread(judge_alone, calls, say):
-        kept[index] = found
-        while following in kept:
-            yield kept.pop(following)
-            following += 1
 
 
 def split_calls(runs: Sequence[str], rules: Sequence[str], processors: int) -> list[Call]:
