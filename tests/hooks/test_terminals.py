@@ -9,6 +9,7 @@ import pytest
 
 from stepwatch.hooks.terminals import (
     are_of_episodes,
+    cut_offs_for_ends,
     forgotten_ends,
     has_ends,
     unread_ends,
@@ -245,3 +246,39 @@ class TestForgottenEnds:
 
         assert expected == are_of_episodes(flags.tolist())
         assert expected == are_of_episodes(np.stack([flags, np.zeros(64)], 1))
+
+
+STORES = """\
+def play(env, buffer, obs):
+    while True:
+        next_obs, reward, terminated, truncated, info = env.step(act(obs))
+        buffer.add(obs, reward, next_obs, truncated)
+        if terminated or truncated:
+            break
+"""
+
+
+class TestCutOffs:
+    def found(self, folder, text):
+        file = folder / "script.py"
+        file.write_text(text)
+        return cut_offs_for_ends(str(file))
+
+    def test_cut_offs_that_are_stored_in_place_of_ends_are_found(self, tmp_path):
+        assert ("truncated",) == self.found(tmp_path, STORES)
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("truncated)", "terminated)"),
+            ("truncated)", "truncated, terminated)"),
+            ("truncated)", "float(terminated), truncated)"),
+            ("next_obs, truncated)", "next_obs, truncated); ends.append(terminated)"),
+            ("        if", "        over = terminated or truncated; ends.append(over)\n        if"),
+            ("        if", "        ends[0] = terminated\n        if"),
+            ("reward, next_obs, truncated)", "truncated)"),
+        ],
+    )
+    def test_where_ends_are_kept_nothing_is_said(self, before, after, tmp_path):
+        assert before in STORES
+        assert () == self.found(tmp_path, STORES.replace(before, after, 1))

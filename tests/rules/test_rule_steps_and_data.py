@@ -373,10 +373,11 @@ class TestStepSize:
         assert expected == [one.condition for one in found]
         assert all("loss/L" in one.evidence for one in found)
 
-    def test_weights_that_begin_at_zero_say_nothing_of_the_rate(self):
+    @pytest.mark.parametrize("first", [0.0, 1e-8])
+    def test_weights_that_begin_at_zero_or_next_to_it_say_nothing_of_the_rate(self, first):
         """Their first step is all that there is of them."""
         steps = [
-            _trained(at, weight=0.1 * at, ratio=1 / max(at, 1), loss=3.0 if at else 1.0)
+            _trained(at, weight=first + 0.1 * at, ratio=1 / max(at, 1), loss=3.0 if at else 1.0)
             for at in range(20)
         ]
 

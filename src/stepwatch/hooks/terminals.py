@@ -164,6 +164,48 @@ def forgotten_ends(file: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+@lru_cache(maxsize=64)
+def cut_offs_for_ends(file: str) -> tuple[str, ...]:
+    """Return what a script calls the cut-offs of episodes, where it stores them in place of ends.
+
+    An environment returns both apart, ``obs, reward, terminated, truncated, info``, and of these
+    the first is stored nowhere, nor anything that is made of it.
+
+    Args:
+        file: Its path.
+    """
+    tree = script_tree(file, _LARGEST) if is_script(file) else None
+    if tree is None:
+        return ()
+    nodes = [*ast.walk(tree)]
+    ends, cut_offs = set(), set()
+    for node in nodes:
+        if isinstance(node, ast.Assign) and _is_step(node.value):
+            target = node.targets[0]
+            names = target.elts if isinstance(target, ast.Tuple) else []
+            if (
+                len(names) == 5
+                and isinstance(names[2], ast.Name)
+                and isinstance(names[3], ast.Name)
+            ):
+                ends.add(names[2].id)
+                cut_offs.add(names[3].id)
+    stored = [{one.id for arg in node.args for one in _names(arg)} for node in nodes
+              if isinstance(node, ast.Call) and _is_store(node)]  # fmt: skip
+    found = {
+        name for words in stored for name in cut_offs & words if any(map(_REWARD.fullmatch, words))
+    }
+    for node in nodes:
+        if isinstance(node, ast.Assign) and ends & {one.id for one in _names(node.value)}:
+            ends |= {one.id for target in node.targets for one in _names(target)}
+    used = [one for node in nodes if isinstance(node, ast.Call) for one in node.args]
+    used += [node.value for node in nodes if isinstance(node, ast.Assign)
+             and any(isinstance(one, ast.Subscript) for one in node.targets)]  # fmt: skip
+    if any(ends & {name.id for name in _names(one)} for one in used):
+        return ()
+    return tuple(sorted(found - ends))
+
+
 def are_of_episodes(flags: Any) -> bool:
     """Return whether several episodes end within what was collected, after various steps.
 

@@ -231,6 +231,7 @@ TITLES: Mapping[str, str] = {
     "setup:risk_set": "risk sets are of those already gone",
     "setup:same_key": "the same random key at every step",
     "setup:same_noise": "the same noise at every step",
+    "setup:unused_penalty": "a penalty is in no loss",
     "setup:same_views": "both views of each sample are the same",
     "setup:same_state": "optimizer state is not passed on",
     "setup:schedule": "schedule ends long before training",

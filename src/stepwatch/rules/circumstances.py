@@ -412,10 +412,15 @@ def _first_output(step: StepView, record: StepRecord) -> float:
 _OBSERVED = frozenset({"weights", "labels", "gradients"})
 
 
+# Elements of weights that are all rounding are no larger, in root mean square.
+_NOTHING = 1e-6
+
+
 class FirstUpdates:
     """How far the first steps moved the weights, in the mean over all elements.
 
-    A weight that was 0 at first is moved by all that there is of it, and is not counted.
+    A weight that was 0 at first, or next to it, as a mean of what was centred, is moved by all that
+    there is of it, and is not counted.
     """
 
     def __init__(self) -> None:
@@ -438,7 +443,7 @@ class FirstUpdates:
             self._blank = {
                 tensor.name
                 for group in step.groups("weights")
-                for tensor in group.where(group.quantity("l2") == 0)
+                for tensor in group.where(group.quantity("rms") <= _NOTHING)
             }
         for group in step.groups("updates"):
             counts = [

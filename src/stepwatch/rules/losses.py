@@ -509,11 +509,11 @@ class LossSpike(Rule):
     It is a warning where the loss is above all that it began with, the first 20, and information
     else; also where the batches became others with it, as in a curriculum: of another shape than
     any before, or with another number of targets. Where another optimizer begins, so does another
-    training. Between full steps that shows at the next one,
-    which is waited for. Of policies and values of actions it is information, too: their targets
-    move, as when a target network is copied. ``horizon_steps`` later it is reported whether the
-    loss stayed up or went on rising; a loss that came back gives no further finding, nor does one
-    below ``of_first`` of what it began at that has lost more than half of the jump, by factors.
+    training. Between full steps that shows at the next one, which is waited for. ``horizon_steps``
+    later it is reported whether the loss stayed up or went on rising; a loss that came back gives
+    no further finding, nor does one below ``of_first`` of what it began at that has lost more than
+    half of the jump, by factors. Of policies and values of actions only a loss that went on rising
+    is reported: their targets move, as when a target network is copied, and grow with the returns.
     """
 
     name = "loss_spike"
@@ -600,6 +600,8 @@ class LossSpike(Rule):
             # Most come back; what is told of one that does not is a warning.
             is_high = not loss < self._highest.of(name, loss) and name not in self._single
             spike = _Spike(name, step.at, step.mode.value, loss, median, score, is_high)
+            if self._by_reward:
+                return
             if is_high and news is None and self._stages.are_alike:
                 self._waiting.append(spike)
             else:
@@ -622,7 +624,7 @@ class LossSpike(Rule):
             f" {self.window} before (> {number(self.k)})"
             + (f"; a new stage of training began: {news}" if news else ""),
             mode=spike.mode,
-            severity="warning" if spike.is_high and not news and not self._by_reward else "info",
+            severity="warning" if spike.is_high and not news else "info",
             value=spike.score,
             threshold=self.k,
             remedy="nothing, if the harder batches are meant"
@@ -647,8 +649,10 @@ class LossSpike(Rule):
             return
         yield from self._settle("")
         diverged = not after < spike.loss
+        if self._by_reward and not diverged:
+            return
         what = "diverged" if diverged else "stayed up"
-        usual = "info" if name in self._staged or self._by_reward else "warning"
+        usual = "info" if name in self._staged else "warning"
         yield self.finding(
             step,
             name,

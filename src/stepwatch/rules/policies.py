@@ -188,6 +188,8 @@ class RlUpdate(Rule):
                     yield from self._states(step, tensor)
                 elif name.startswith("value/unread_ends/"):
                     yield from self._unread(step, tensor)
+                elif name.startswith("value/cut_offs/"):
+                    yield from self._cut_offs(step, tensor)
                 elif name.startswith("policy/sign/"):
                     yield from self._sign(step, tensor)
                 elif name.startswith(("policy/forward_returns/", "policy/reversed_returns/")):
@@ -268,6 +270,20 @@ class RlUpdate(Rule):
                 f"{function} never reads {flags}, which says where episodes have ended: its"
                 " targets, a reward and a discounted value of the next state, go on with the value"
                 " of a next state that there is not, or that begins another episode",
+            )
+
+    def _cut_offs(self, step: StepView, tensor: TensorView) -> Findings:
+        """Judge a script that stores where episodes were cut off in place of where they ended."""
+        self._evaluated = True
+        if self.persists((tensor.worker, tensor.name), True, 2):
+            flags = tensor.name.rpartition("/")[2]
+            yield self._finding(
+                step,
+                tensor,
+                "past_the_end",
+                f"with each transition {flags} is stored, which says where an episode was cut off,"
+                " and nowhere whether it has ended: targets go on with the value of a next state"
+                " that there is not",
             )
 
     def _sign(self, step: StepView, tensor: TensorView) -> Findings:

@@ -184,6 +184,12 @@ _LAYERS = {
         " __init__, and pass seed=self.seed_generator, which draws something else each time; in"
         " JAX give the function that trains a key for each step, jax.random.fold_in(key, step)",
     ),
+    "unused_penalty": (
+        "it has a penalty, as kernel_regularizer or add_loss() makes one, and nothing asks the"
+        " model for its losses: no gradient is of it, and it changes nothing",
+        "add the penalties to what is differentiated, loss + sum(model.losses), or compute the loss"
+        " by model.compute_loss(x, y, y_pred), as fit does",
+    ),
     "same_views": (
         "the two views of each sample that a contrastive loss compares are the same, bit for bit:"
         " each is to be told from the others by what it shares with itself, and no invariance is"
@@ -321,6 +327,7 @@ class Setup(Rule):
     the same. ``same_views``: a contrastive loss of PyTorch compares each sample with itself.
     ``unpaired``: or pairs each with another one.
     ``same_noise``: a layer of Keras, or a function of JAX, draws the same at each step.
+    ``unused_penalty``: a regularizer of Keras is in no loss.
     ``metric``: a metric counts what its labels are not. ``unsplit``: no tree of boosting has a
     split. ``uphill``: gradients of an objective that a script brings along have the wrong sign.
     ``early_stopping``: the metric that ends boosting early gets worse from the first round on by
@@ -393,6 +400,7 @@ class Setup(Rule):
         "other_noise*": "data",
         "swapped_noise*": "data",
         "constant_penalty*": "loss_input",
+        "unused_penalty*": "loss_input",
         "metric*": "metric",
         "*": "mode",
     }

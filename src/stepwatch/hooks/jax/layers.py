@@ -175,6 +175,9 @@ class KerasLayers:
 
         self._listener.computed(loss_call(function, given[0], given[1], keywords))
 
+    def penalties_read(self) -> None:
+        """A model was asked for its penalties, of which nothing is said here."""
+
     def drawn(self, layer: Any, seed: Any, value: Any) -> None:
         """Something random was drawn, of which nothing is said here."""
 

@@ -46,6 +46,8 @@ class StepFacts:
         see_later: The layers that give each position of a sequence what comes after it.
         masked: The layers of attention whose masks say what each position sees.
         same_noise: The layers that draw for a batch by a seed that is a number.
+        penalties: The layers that added penalties when they ran,
+        reads_penalties: and whether anything asked for those of a model.
     """
 
     calls: dict[str, LossCall] = field(default_factory=dict)
@@ -64,6 +66,8 @@ class StepFacts:
     see_later: set[str] = field(default_factory=set)
     masked: set[str] = field(default_factory=set)
     same_noise: set[str] = field(default_factory=set)
+    penalties: set[str] = field(default_factory=set)
+    reads_penalties: bool = False
 
 
 class StepTrace:

@@ -135,6 +135,10 @@ def slot_names(optimizer: Any, weights: Iterable[tuple[Any, str]]) -> list[str]:
     return names
 
 
+# What ``Layer.losses``, a property, calls for the regularizers of a layer.
+_PENALTIES = "_get_regularization_losses"
+
+
 class LayerCall(NamedTuple):
     """How a layer is called.
 
@@ -176,6 +180,9 @@ class LayerListener(Protocol):
     def drawn(self, layer: Any, seed: Any, value: Any) -> None:
         """The script drew something random, inside of a layer, ``None`` for none."""
 
+    def penalties_read(self) -> None:
+        """A layer or model was asked for its penalties, as by ``model.losses``."""
+
     def applies(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
         """An optimizer is about to apply gradients, ``None`` for those that there are not."""
 
@@ -203,6 +210,7 @@ class LayerEvents(ListenerPatches[LayerListener]):
         others = (
             (keras.layers.Layer, "__call__", self._layer),
             (keras.layers.Layer, "stateless_call", self._stateless_layer),
+            (keras.layers.Layer, _PENALTIES, self._penalties),
             # Keras itself calls them by another module: these calls are the script's.
             *((keras.losses, name, self._loss_function) for name in FUNCTIONS),
             *((keras.random, name, self._random_function) for name in _DRAWS),
@@ -299,6 +307,14 @@ class LayerEvents(ListenerPatches[LayerListener]):
 
         return draw
 
+    def _penalties(self, original: Function, listeners: Listeners) -> Function:
+        def penalties(layer: Any) -> Any:
+            for listener in tuple(listeners):
+                listener.penalties_read()
+            return original(layer)
+
+        return penalties
+
     def _apply(self, original: Function, listeners: Listeners) -> Function:
         def apply(optimizer: Any, grads: Any, trainable_variables: Any = None) -> Any:
             if isinstance(grads, list | tuple):
@@ -338,6 +354,16 @@ class LayerEvents(ListenerPatches[LayerListener]):
             return original(*args, **named), depth == 0
         finally:
             setattr(self._inside, what, depth)
+
+
+def is_penalized(variable: Any) -> bool:
+    """Return whether a variable of Keras has a regularizer."""
+    return getattr(variable, "regularizer", None) is not None
+
+
+def has_own_penalties(layer: Any) -> bool:
+    """Return whether a layer has added penalties when it ran, as by ``add_loss``."""
+    return bool(getattr(layer, "_losses", None))
 
 
 @cache

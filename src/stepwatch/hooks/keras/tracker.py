@@ -49,7 +49,9 @@ from .layers import (
     LayerCall,
     ModelNames,
     depends_on_mode,
+    has_own_penalties,
     is_in_training,
+    is_penalized,
     slot_names,
 )
 from .losses import loss_call
@@ -411,10 +413,20 @@ class BatchTracker:
         evidence.targets(step, facts.calls, facts.batches, together, self._value, compared)
         evidence.padding(step, facts.calls, facts.batches, self._value)
         if self._mode is Mode.TRAIN and step.wants(SETUP):
-            same = {f"setup/same_noise/{name}": 1.0 for name in facts.same_noise}
-            evidence.numbers(step, SETUP, same)
+            found = {f"setup/same_noise/{name}": 1.0 for name in facts.same_noise}
+            found |= {f"setup/unused_penalty/{name}": 1.0 for name in self._unused_penalties()}
+            evidence.numbers(step, SETUP, found)
         if self._mode is Mode.TRAIN and self._is_plain:
             self.owner.setup.observe(step, self._model, self._names, facts, self._value, evidence)
+
+    def _unused_penalties(self) -> Iterator[str]:
+        """Yield what has a penalty, where nothing asked for these and the model is updated."""
+        if self._facts.reads_penalties or not self._facts.num_updates:
+            return
+        yield from sorted(self._facts.penalties)
+        for variable in self._model.trainable_variables:
+            if is_penalized(variable):
+                yield self._names.of_variable(variable)
 
     def _compared_targets(self, step: OpenStep) -> dict[str, float]:
         """Return with how many targets losses of the script's own compare each prediction."""
@@ -594,10 +606,16 @@ class BatchTracker:
         if is_of_shape_in_script(tuple(getattr(value, "shape", ()))):
             self._step_trace.facts.same_noise.add(name)
 
+    def penalties_read(self) -> None:
+        if self._step_trace is not None:
+            self._step_trace.facts.reads_penalties = True
+
     @timed
     @guarded
     def returned(self, layer: Any, output: Any) -> None:
         name = self._names.of_layer(layer)
+        if name is not None and self._step_trace is not None and has_own_penalties(layer):
+            self._step_trace.facts.penalties.add(name)
         if name is not None:
             for path, tensor in tensors_in(output):
                 self._note(f"output/{name}{path}", "outputs", tensor)

@@ -114,6 +114,7 @@ class _Facts:
             many as a batch has.
         modules: How many layers ran that know training from evaluation,
         modules_in_eval: and how many of them as in evaluation.
+        penalties: The weights and layers that have penalties for which nobody asks.
     """
 
     calls: dict[str, Any] = field(default_factory=dict)
@@ -121,6 +122,7 @@ class _Facts:
     batches: list[str] = field(default_factory=list)
     modules: int = 0
     modules_in_eval: int = 0
+    penalties: list[str] = field(default_factory=list)
 
 
 #: Of models that are called more often than this in a step, the first batches are observed.
@@ -158,6 +160,7 @@ class Tapes:
         self._only_losses = False
         self._thread = threading.get_ident()
         self._num_recording = 0
+        self._reads_penalties = False
         self._operations = EagerOperations(OF_LOSSES)
         self._moved: set[str] = set()
         self._differentiated: set[str] = set()
@@ -218,6 +221,10 @@ class Tapes:
 
     def drawn(self, layer: Any, seed: Any, value: Any) -> None:
         """Something random was drawn, of which nothing is said here."""
+
+    def penalties_read(self) -> None:
+        """The script, or Keras for it, asked for penalties: they may be in any loss from now on."""
+        self._reads_penalties = True
 
     def lost(self, given: Mapping[str, Any], loss: Any) -> None:
         """A model of Keras computed its loss, which the tape will report."""
@@ -321,6 +328,8 @@ class Tapes:
             compared = compared_in_graph(made_by)
             if compared is not None:
                 facts.compared[targets[0].name.removeprefix("loss/")] = compared
+        if not self._reads_penalties:
+            facts.penalties = self._penalties(named, returned)
         wants = self._owner.recorder.plan.wants
         for name, variable, gradient in named:
             if wants("weights"):
@@ -329,6 +338,28 @@ class Tapes:
                 tensor_refs.append(TensorRef(f"gradient/{name}", "gradients", stored(gradient)))
         self.weights |= {name: None if g is not None else "no gradient" for name, _, g in named}
         self._report(tensor_refs, partial(self._step, names), facts)
+
+    def _penalties(
+        self, named: Sequence[tuple[str, Any, Any]], returned: Sequence[tuple[Any, Any]]
+    ) -> list[str]:
+        """Return the weights with a regularizer, and the layers that added penalties.
+
+        Args:
+            named: The weights that are differentiated by, each with its name and gradient.
+            returned: See ``_left_out``.
+        """
+        if not returned:  # nothing of Keras
+            return []
+        from ..keras.layers import has_own_penalties, is_penalized
+
+        trained = {id(_variable(one)) for _, one, gradient in named if gradient is not None}
+        added = []
+        for layer, _ in returned:
+            own = {id(_variable(one)) for one in layer.trainable_variables}
+            if has_own_penalties(layer) and (not own or own & trained):
+                added.append(layer.name)
+        weights = (n for n, one, gradient in named if gradient is not None and is_penalized(one))
+        return [*weights, *added]
 
     def _made_by(self, loss: Any) -> Any:
         """Return the operation that computed a loss; ``None`` where that was not watched."""
@@ -463,7 +494,7 @@ class Tapes:
         self, facts: _Facts, known: Mapping[str, Any], read: Callable[[Any], Any]
     ) -> None:
         """Add what rules need of a step and of its losses beyond statistics."""
-        if not (facts.batches or facts.calls or facts.compared or facts.modules):
+        if not (facts.batches or facts.calls or facts.compared or facts.modules or facts.penalties):
             return
 
         def value_of(name: str) -> Any:
@@ -477,6 +508,8 @@ class Tapes:
         rows = len(batch) if batch is not None and batch.ndim else 2
         compared = {name: float(number or rows) for name, number in facts.compared.items()}
         evidence.targets(step, facts.calls, facts.batches, None, value_of, compared)
+        unused = {f"setup/unused_penalty/{name}": 1.0 for name in facts.penalties}
+        evidence.numbers(step, "setup", unused)
         if facts.modules and "loop/modules" not in step:
             modes = {"modules": facts.modules, "modules_in_eval": facts.modules_in_eval}
             evidence.numbers(step, "loop", {f"loop/{name}": one for name, one in modes.items()})

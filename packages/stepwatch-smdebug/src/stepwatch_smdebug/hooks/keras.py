@@ -164,6 +164,9 @@ class SmdebugKerasHook(Base):
     ) -> None:
         """A function of ``keras.losses`` was called."""
 
+    def penalties_read(self) -> None:
+        """A model was asked for its penalties, of which nothing is said here."""
+
     def drawn(self, layer: Any, seed: Any, value: Any) -> None:
         """Something random was drawn, which is not saved."""
 

@@ -23,6 +23,7 @@ from ....model.steps import Mode
 from ...script import returns_of_script, script_frames, variables_of
 from ...terminals import (
     are_of_episodes,
+    cut_offs_for_ends,
     forgotten_ends,
     has_ends,
     unread_ends,
@@ -590,6 +591,8 @@ class Policies:
             else:
                 for name in _unread_ends():
                     self._observer.numbers(step, {f"value/unread_ends/{name}": 1.0}, _COLLECTION)
+            for name in _cut_offs_for_ends():
+                self._observer.numbers(step, {f"value/cut_offs/{name}": 1.0}, _COLLECTION)
             for one, other, is_same in next_states():
                 name = f"value/same_states/{one}/{other}"
                 self._observer.numbers(step, {name: float(is_same)}, _COLLECTION)
@@ -684,6 +687,12 @@ def _unread_ends() -> Iterator[str]:
                 flags = None if known is None or not known.is_cpu else to_numpy(known)
             if has_ends(flags):
                 yield f"{function}/{name}"
+
+
+def _cut_offs_for_ends() -> Iterator[str]:
+    """Yield what the scripts that lead here store in place of the ends of episodes."""
+    files = {frame.f_code.co_filename for frame in script_frames()}
+    yield from sorted({name for file in files for name in cut_offs_for_ends(file)})
 
 
 def _forgotten_ends() -> Iterator[str]:
