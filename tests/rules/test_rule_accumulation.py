@@ -48,6 +48,34 @@ def test_targets_that_count_alike_are_no_fault(name, tmp_path):
     assert [] == found
 
 
+@pytest.mark.parametrize("apart", [True, False])
+def test_losses_of_two_optimizers_are_no_micro_batches(apart, tmp_path):
+    """As of twin critics and an actor: two losses of the first, and one that goes through it."""
+    torch.manual_seed(0)
+    critic, actor = torch.nn.Linear(6, 2), torch.nn.Linear(4, 2)
+    optimizers = [torch.optim.SGD(one.parameters(), lr=0.01) for one in (critic, actor)]
+    live = LiveWatch(RULE)
+    with TorchHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+        for _ in range(20):
+            state, action, value = torch.randn(16, 4), torch.randn(16, 2), torch.randn(16)
+            if apart:
+                first, second = critic(torch.cat([state, action], 1)).unbind(1)
+                optimizers[0].zero_grad()
+                (F.mse_loss(first, value) + F.mse_loss(second, value)).backward()
+                optimizers[0].step()
+                optimizers[1].zero_grad()
+                (-critic(torch.cat([state, actor(state)], 1))).mean().backward()
+                optimizers[1].step()
+            else:
+                optimizers[0].zero_grad()
+                for one in torch.cat([state, action], 1).chunk(2):
+                    F.mse_loss(critic(one)[:, 0], value[:8]).backward()
+                optimizers[0].step()
+
+    expected = [] if apart else ["sum"]
+    assert expected == [one.condition for one in live.findings]
+
+
 def trains(run, *, asked, parts, divided_by, steps=40, change=None):
     """Train with so many micro-batches a step; return the conditions that are found.
 

@@ -120,6 +120,8 @@ class GradAccumulationScale(Rule):
 
     def begin(self) -> None:
         self._paces: dict[str, _Pace] = {}
+        # Of each worker the last step, the steps of optimizers up to it, and how many it had.
+        self._updates: dict[str, tuple[int, float, float]] = {}
         self._misweighted: Series[str, tuple[float, float]] = Series(self.looks)
 
     def check(self, step: StepView) -> Findings:
@@ -127,6 +129,8 @@ class GradAccumulationScale(Rule):
             yield from self._evaluate_asked(step, worker)
             yield from self._evaluate_targets(step, worker)
             parts = step.scalar("loop/backwards", worker)
+            # As of an actor and a critic: each loss is for an optimizer of its own.
+            parts = math.nan if self._num_updates(step, worker) >= parts > 1 else parts
             lost = step.scalar("loop/backwards_lost", worker)
             holds = lost >= 1 and parts == lost + 1 and _are_micro_batches(step, worker, parts)
             if self.persists((worker, "lost"), holds):
@@ -172,6 +176,15 @@ class GradAccumulationScale(Rule):
                     remedy=f"divide the loss of each micro-batch by {number(parts)}, or lower the"
                     " learning rate and clip accordingly if the sum is meant",
                 )
+
+    def _num_updates(self, step: StepView, worker: str) -> float:
+        """Return how many steps optimizers took in a step; as before where that is not known."""
+        at, before, updates = self._updates.get(worker, (-1, 0.0, 0.0))
+        count = step.scalar("loop/optimizer_steps", worker)
+        if step.mode_step > at and not math.isnan(count):
+            updates = (count - before) / (step.mode_step - at)
+            self._updates[worker] = step.mode_step, count, updates
+        return updates
 
     def _evaluate_asked(self, step: StepView, worker: str) -> Findings:
         """Judge whether steps have as many micro-batches as were asked for."""
