@@ -509,6 +509,20 @@ class TestMeanHeldOut:
 
         assert found == [one.condition for one in watch.finish()]
 
+    def test_labels_of_classes_have_no_mean(self):
+        """Whatever their numbers are: what guessing costs is told by how often each comes."""
+        watch = Watch(["chance_level:num_steps=40"])
+        labels = (np.arange(32) % 3)[:, None]
+        for at, mode in enumerate([Mode.TRAIN] * 60 + [Mode.EVAL] * 4):
+            values = {
+                "losses": {"loss/cross_entropy": np.float32(0.1 if mode is Mode.TRAIN else 0.9)},
+                "predictions": {"prediction/cross_entropy": np.zeros((32, 3))},
+                "labels": {"label/cross_entropy": labels},
+            }
+            watch.evaluate(full_step(values, at, mode))
+
+        assert [] == list(watch.finish())
+
     @pytest.mark.parametrize(
         "but",
         [

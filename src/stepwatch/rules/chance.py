@@ -415,7 +415,8 @@ class ChanceLevel(Rule):
             if confusion is not None:
                 held_out.confusions.append(np.asarray(confusion, np.float64))
             label = of_same_loss(step, loss, "label")
-            if label is not None and math.prod(label.info.shape[1:]) == 1:
+            is_of_classes = loss.info.function in CROSS_ENTROPIES and not held_out.is_binary
+            if label is not None and not is_of_classes and math.prod(label.info.shape[1:]) == 1:
                 held_out.moments.append(label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]])
 
     def finish(self) -> Findings:
