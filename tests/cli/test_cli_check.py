@@ -211,7 +211,7 @@ class TestManyRuns:
     def test_the_worst_come_first_and_none_ends_the_others(self, verb, fleet):
         status, out, _ = verb("check", *fleet)
 
-        lines = [line.split(maxsplit=2) for line in out.splitlines()]
+        lines = [line.split(maxsplit=2) for line in out.splitlines() if line[0] in "✕!–"]
         assert 2 == status
         assert ["✕", "!", "–"] == [mark for mark, *_ in lines[:3]]
         assert [f"{fleet[0]}/{name}" for name in ("torn", "zz-long", "well-0")] == [

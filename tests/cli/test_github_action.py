@@ -123,7 +123,7 @@ class TestJudging:
         ended, *_ = step(END, {}, **{"steps.judge.outputs.status": outputs["status"]})
 
         assert (0, {"status": "2"}, 2) == (status, outputs, ended), log
-        assert "no run at" in log
+        assert "no run fits 'runs/*'" in log
 
 
 class TestCommenting:

@@ -51,6 +51,7 @@ def test_of_anything_else_nothing_is_known(given, labels):
     assert np.isnan(pairing(given, labels)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("apart", "said"), [(True, "no more often than by chance, as where"), (False, "do belong")]
 )

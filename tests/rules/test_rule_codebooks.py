@@ -80,6 +80,7 @@ def follows(is_given, steps=320):
         optimizer.step()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_given", [False, True])
 def test_a_loss_that_pulls_what_a_model_makes_to_a_constant_may_rise(is_given, tmp_path):
     """So it is where that is given in the place of a prediction, as a commitment loss has it."""

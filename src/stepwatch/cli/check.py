@@ -21,7 +21,6 @@ from ..judge.advice import advise
 from ..judge.engine import Watch
 from ..judge.engine import watch as watch_trial
 from ..judge.evaluate import evaluate, verdict_of, verdict_so_far
-from ..judge.fleet import RunVerdict, judge_alone, ranked, summary
 from ..judge.parameters import parse_rules, rule_specs
 from ..judge.rule import PROFILE_RULES
 from ..judge.verdict import SCHEMA_VERSION, Verdict
@@ -39,7 +38,7 @@ from .console import (
     print_outcomes,
     track_progress,
 )
-from .fleets import on_each
+from .fleets import RunVerdict, judge_alone, on_each, ranked, summary
 from .run_names import RunVerb, expand_runs, run_or_newest, runs_or_newest
 
 _MOST_CHAINS = 5
