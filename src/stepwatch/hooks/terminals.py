@@ -178,18 +178,8 @@ def cut_offs_for_ends(file: str) -> tuple[str, ...]:
     if tree is None:
         return ()
     nodes = [*ast.walk(tree)]
-    ends, cut_offs = set(), set()
-    for node in nodes:
-        if isinstance(node, ast.Assign) and _is_step(node.value):
-            target = node.targets[0]
-            names = target.elts if isinstance(target, ast.Tuple) else []
-            if (
-                len(names) == 5
-                and isinstance(names[2], ast.Name)
-                and isinstance(names[3], ast.Name)
-            ):
-                ends.add(names[2].id)
-                cut_offs.add(names[3].id)
+    apart = [names[2:4] for names in _parts_of_steps(tree) if len(names) == 5 and all(names[2:4])]
+    ends, cut_offs = ({pair[place] for pair in apart} for place in (0, 1))
     stored = [{one.id for arg in node.args for one in _names(arg)} for node in nodes
               if isinstance(node, ast.Call) and _is_store(node)]  # fmt: skip
     found = {
@@ -451,13 +441,7 @@ def _stores_ends(tree: ast.Module) -> bool:
     An environment returns both apart: ``state, reward, terminated, truncated = env.step(action)``.
     """
     ends = set()
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Assign) or not _is_step(node.value):
-            continue
-        target = node.targets[0]
-        if not isinstance(target, ast.Tuple) or len(target.elts) < 3:
-            continue
-        names = [one.id if isinstance(one, ast.Name) else "" for one in target.elts]
+    for names in _parts_of_steps(tree):
         if not _END.fullmatch(names[2]):
             continue
         is_apart = len(names) == 5 or (len(names) == 4 and _CUT_OFF.fullmatch(names[3]))
@@ -466,6 +450,18 @@ def _stores_ends(tree: ast.Module) -> bool:
         ends.add(names[2])
     stores = [one for one in ast.walk(tree) if _is_store(one) and ends & set(_identifiers(one))]
     return bool(stores) and not any(_mixes(one) for one in stores) and not _joins(tree, ends)
+
+
+def _parts_of_steps(tree: ast.Module) -> Iterator[list[str]]:
+    """Yield what the parts of each step of an environment are called, three or more.
+
+    What is no name, as a field, is ``""``.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and _is_step(node.value):
+            target = node.targets[0]
+            if isinstance(target, ast.Tuple) and len(target.elts) >= 3:
+                yield [one.id if isinstance(one, ast.Name) else "" for one in target.elts]
 
 
 def _is_step(node: ast.AST) -> bool:

@@ -15,7 +15,7 @@ from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..numerics.measures import number
 from ..numerics.statistics import MAX, MIN
-from .history import Series
+from .history import OptimizerPace, Series
 from .shared import BINARY, of_same_loss
 
 #: A window is judged at every so many TRAIN steps.
@@ -64,7 +64,7 @@ class GanCollapse(Rule):
     def begin(self) -> None:
         self._games: Series[str, _Game] = Series(self.window)
         self._roles: defaultdict[str, _Roles] = defaultdict(_Roles)
-        self._paces: defaultdict[str, _Pace] = defaultdict(_Pace)
+        self._paces: defaultdict[str, OptimizerPace] = defaultdict(OptimizerPace)
 
     def concerns(self, step: StepView) -> bool:
         return any(one.info.function in _LEAST for one in step.tensors("losses"))
@@ -197,27 +197,3 @@ def _kind(loss: TensorView, label: TensorView) -> str:
     if count == _LOSSES and abs(mean - 2 / _LOSSES) < _EXACT:
         return _GAME
     return _TURNED if count == _LOSSES and abs(mean - 1 / _LOSSES) < _EXACT else ""
-
-
-class _Pace:
-    """Remembers how often optimizers update, and gradients are computed, for each TRAIN step."""
-
-    def __init__(self) -> None:
-        self._before = (-1, 0.0)
-        self._updates = self._backwards = 0.0
-
-    @property
-    def are_two(self) -> bool:
-        """Whether two optimizers update in a step, each by a backward pass of its own."""
-        return self._updates >= 2 and self._backwards >= 2
-
-    def add(self, step: StepView, worker: str) -> None:
-        """Add a step; of one that does not hold it, as between full steps, nothing is known."""
-        count = step.scalar("loop/optimizer_steps", worker)
-        if math.isnan(count) or step.mode_step <= self._before[0]:
-            return
-        at, counted = self._before
-        self._updates = (count - counted) / (step.mode_step - at)
-        self._before = step.mode_step, count
-        # full steps now and then miss a pass that was before they were known to be full
-        self._backwards = max(self._backwards, step.scalar("loop/backwards", worker))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -26,7 +27,7 @@ from ..numerics.measures import (
 )
 from ..numerics.statistics import COUNT, MAX, MIN, NAN, NEGINF, POSINF, SUM_ABS, SUM_SQ
 from .circumstances import PaddedSequences, Reason, WeightHistory, first_step_only
-from .history import Norms, Series
+from .history import Norms, OptimizerPace, Series
 from .shared import (
     COMPOSED,
     has_sums,
@@ -120,8 +121,7 @@ class GradAccumulationScale(Rule):
 
     def begin(self) -> None:
         self._paces: dict[str, _Pace] = {}
-        # Of each worker the last step, the steps of optimizers up to it, and how many it had.
-        self._updates: dict[str, tuple[int, float, float]] = {}
+        self._optimizers: defaultdict[str, OptimizerPace] = defaultdict(OptimizerPace)
         self._misweighted: Series[str, tuple[float, float]] = Series(self.looks)
 
     def check(self, step: StepView) -> Findings:
@@ -129,8 +129,10 @@ class GradAccumulationScale(Rule):
             yield from self._evaluate_asked(step, worker)
             yield from self._evaluate_targets(step, worker)
             parts = step.scalar("loop/backwards", worker)
-            # As of an actor and a critic: each loss is for an optimizer of its own.
-            parts = math.nan if self._num_updates(step, worker) >= parts > 1 else parts
+            optimizers = self._optimizers[worker]
+            optimizers.add(step, worker)
+            if optimizers.updates >= parts > 1:
+                parts = math.nan  # as of an actor and a critic: each is for one of its own
             lost = step.scalar("loop/backwards_lost", worker)
             holds = lost >= 1 and parts == lost + 1 and _are_micro_batches(step, worker, parts)
             if self.persists((worker, "lost"), holds):
@@ -176,15 +178,6 @@ class GradAccumulationScale(Rule):
                     remedy=f"divide the loss of each micro-batch by {number(parts)}, or lower the"
                     " learning rate and clip accordingly if the sum is meant",
                 )
-
-    def _num_updates(self, step: StepView, worker: str) -> float:
-        """Return how many steps optimizers took in a step; as before where that is not known."""
-        at, before, updates = self._updates.get(worker, (-1, 0.0, 0.0))
-        count = step.scalar("loop/optimizer_steps", worker)
-        if step.mode_step > at and not math.isnan(count):
-            updates = (count - before) / (step.mode_step - at)
-            self._updates[worker] = step.mode_step, count, updates
-        return updates
 
     def _evaluate_asked(self, step: StepView, worker: str) -> Findings:
         """Judge whether steps have as many micro-batches as were asked for."""

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from ..judge.step_view import StepNumber
+from ..judge.step_view import StepNumber, StepView
 from ..model.finding import Finding
 from ..model.record import Layout, StepRecord
 from ..model.steps import Mode
@@ -744,3 +744,29 @@ class _Free:
         both = np.array(found, np.intp).reshape(-1, 2)
         names = tuple([layout.tensors[row].name for row, _ in found])
         return cls(names, both[:, 0], both[:, 1])
+
+
+class OptimizerPace:
+    """Remembers how often optimizers update, and gradients are computed, for each TRAIN step."""
+
+    def __init__(self) -> None:
+        self._before = (-1, 0.0)
+        #: Steps of optimizers in a TRAIN step, at the last one that holds them.
+        self.updates = 0.0
+        self._backwards = 0.0
+
+    @property
+    def are_two(self) -> bool:
+        """Whether two optimizers update in a step, each by a backward pass of its own."""
+        return self.updates >= 2 and self._backwards >= 2
+
+    def add(self, step: StepView, worker: str) -> None:
+        """Add a step; of one that does not hold it, as between full steps, nothing is known."""
+        count = step.scalar("loop/optimizer_steps", worker)
+        if math.isnan(count) or step.mode_step <= self._before[0]:
+            return
+        at, counted = self._before
+        self.updates = (count - counted) / (step.mode_step - at)
+        self._before = step.mode_step, count
+        # full steps now and then miss a pass that was before they were known to be full
+        self._backwards = max(self._backwards, step.scalar("loop/backwards", worker))

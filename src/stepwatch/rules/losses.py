@@ -597,11 +597,11 @@ class LossSpike(Rule):
             if recent.spike is None:
                 recent.spike = LossJump(step.at, recent.count, median, loss)
                 self._staged.discard(name)
+            if self._by_reward:
+                return
             # Most come back; what is told of one that does not is a warning.
             is_high = not loss < self._highest.of(name, loss) and name not in self._single
             spike = _Spike(name, step.at, step.mode.value, loss, median, score, is_high)
-            if self._by_reward:
-                return
             if is_high and news is None and self._stages.are_alike:
                 self._waiting.append(spike)
             else:

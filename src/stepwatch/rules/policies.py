@@ -187,9 +187,9 @@ class RlUpdate(Rule):
                 elif name.startswith("value/same_states/"):
                     yield from self._states(step, tensor)
                 elif name.startswith("value/unread_ends/"):
-                    yield from self._unread(step, tensor)
+                    yield from self._left_out(step, tensor, _unread(*name.split("/")[-2:]))
                 elif name.startswith("value/cut_offs/"):
-                    yield from self._cut_offs(step, tensor)
+                    yield from self._left_out(step, tensor, _cut_off(name.rpartition("/")[2]))
                 elif name.startswith("policy/sign/"):
                     yield from self._sign(step, tensor)
                 elif name.startswith(("policy/forward_returns/", "policy/reversed_returns/")):
@@ -258,33 +258,11 @@ class RlUpdate(Rule):
                 " script has next states and a discount",
             )
 
-    def _unread(self, step: StepView, tensor: TensorView) -> Findings:
-        """Judge a function that forms targets, and does not read which episodes have ended."""
+    def _left_out(self, step: StepView, tensor: TensorView, said: str) -> Findings:
+        """Judge a script that does not use which episodes have ended."""
         self._evaluated = True
         if self.persists((tensor.worker, tensor.name), True, 2):
-            function, flags = tensor.name.split("/")[-2:]
-            yield self._finding(
-                step,
-                tensor,
-                "past_the_end",
-                f"{function} never reads {flags}, which says where episodes have ended: its"
-                " targets, a reward and a discounted value of the next state, go on with the value"
-                " of a next state that there is not, or that begins another episode",
-            )
-
-    def _cut_offs(self, step: StepView, tensor: TensorView) -> Findings:
-        """Judge a script that stores where episodes were cut off in place of where they ended."""
-        self._evaluated = True
-        if self.persists((tensor.worker, tensor.name), True, 2):
-            flags = tensor.name.rpartition("/")[2]
-            yield self._finding(
-                step,
-                tensor,
-                "past_the_end",
-                f"with each transition {flags} is stored, which says where an episode was cut off,"
-                " and nowhere whether it has ended: targets go on with the value of a next state"
-                " that there is not",
-            )
+            yield self._finding(step, tensor, "past_the_end", said)
 
     def _sign(self, step: StepView, tensor: TensorView) -> Findings:
         """Judge by which sign a loss holds log-probabilities times what is to be large."""
@@ -645,3 +623,21 @@ def _has_cross_entropy(step: StepView, worker: str) -> bool:
     """
     losses = step.tensors("losses", worker=worker)
     return any(loss.info.function in CROSS_ENTROPIES for loss in losses)
+
+
+def _unread(function: str, flags: str) -> str:
+    """Return what is wrong with a function that forms targets without ends."""
+    return (
+        f"{function} never reads {flags}, which says where episodes have ended: its"
+        " targets, a reward and a discounted value of the next state, go on with the value"
+        " of a next state that there is not, or that begins another episode"
+    )
+
+
+def _cut_off(flags: str) -> str:
+    """Return what is wrong where these flags are stored in place of ends."""
+    return (
+        f"with each transition {flags} is stored, which says where an episode was cut off,"
+        " and nowhere whether it has ended: targets go on with the value of a next state"
+        " that there is not"
+    )

@@ -308,11 +308,11 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
     def _take(self, unread: _Unread) -> None:
         recorder = self.recorder
         _, step, mode, number, reading = unread
-        if not len(step) and (numbers := reading.numbers()) is not None:
+        was_empty = not len(step)
+        if was_empty and (numbers := reading.numbers()) is not None:
             recorder.profiler.phases.took(mode, number[0], is_thin=True)
             recorder.take_numbered_scalars(mode, number, *numbers)
             return
-        was_empty = not len(step)
         following = recorder.move(step, mode)
         reading.read()
         recorder.move(following, mode)
