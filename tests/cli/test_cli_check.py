@@ -230,7 +230,7 @@ class TestManyRuns:
         assert alone == runs[-1]
         assert ["run", "error"] == list(runs[0])
 
-    def test_a_scheduler_is_told_of_each_which_it_is(self, verb, fleet):
+    def test_advice_names_each_run(self, verb, fleet):
         _, out, _ = verb("check", *fleet, "--format", "advice")
 
         assert 11 == len(out.splitlines())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -57,6 +58,16 @@ def test_the_rules_on_profiles_judge_it(verb, job):
 
     assert (0, "finished", 0) == (status, found["state"], found["steps"])
     assert set(PROFILE_RULES) == {rule["rule"] for rule in found["rules"]}
+
+
+def test_the_same_rules_judge_many(verb, job, tmp_path):
+    copies = [tmp_path / f"job-{number}" for number in range(9)]
+    for copy in copies:
+        shutil.copytree(job / "profiler-output", copy)
+    _, out, _ = verb("check", *copies, "--json")
+
+    judged = [{rule["rule"] for rule in one["rules"]} for one in json.loads(out)["runs"]]
+    assert [set(PROFILE_RULES)] * 9 == judged
 
 
 def test_rules_that_are_asked_for_judge_it(verb, job):

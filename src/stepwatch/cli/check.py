@@ -38,7 +38,7 @@ from .console import (
     print_outcomes,
     track_progress,
 )
-from .fleets import RunVerdict, judge_alone, on_each, ranked, summary
+from .fleets import RunVerdict, is_profile, judge_alone, on_each, ranked, summary
 from .run_names import RunVerb, expand_runs, run_or_newest, runs_or_newest
 
 _MOST_CHAINS = 5
@@ -89,9 +89,10 @@ def check(
     is_json = as_json or form == "json"
     found = expand_runs(runs)
     if len(found) > _MOST_IN_FULL and (is_json or form in ("text", "advice")):
-        return _check_fleet(found, specs, form, is_json=is_json, show_all=show_all, on_ray=on_ray)
+        asked = specs if rules else None
+        return _check_fleet(found, asked, form, is_json=is_json, show_all=show_all, on_ray=on_ray)
     trials = [Trial(run) for run in found]
-    if not rules and all(_is_profile(trial) for trial in trials):
+    if not rules and all(is_profile(trial) for trial in trials):
         specs = list(PROFILE_RULES)
     judge = _judge_on_ray if on_ray else _judge_here
     verdicts = [
@@ -118,7 +119,7 @@ def _several(documents: Sequence[Mapping[str, object]], status: int) -> dict[str
 
 def _check_fleet(
     runs: Sequence[str],
-    specs: Sequence[str],
+    specs: Sequence[str] | None,
     form: str,
     *,
     is_json: bool,
@@ -126,7 +127,7 @@ def _check_fleet(
     on_ray: bool,
 ) -> int:
     """Judge many runs, each by itself, and say of each in a line how it stands."""
-    calls = [(run, tuple(specs), is_json) for run in runs]
+    calls = [(run, specs, is_json) for run in runs]
     done = on_each(judge_alone, calls, on_ray=on_ray)
     verdicts = list(_with_progress(done, len(runs)))
     status = max(verdict.exit_status for verdict in verdicts)
@@ -167,11 +168,6 @@ def _print_text(
         if trial.reader.manifest.run_format not in format_names():
             line = "only scalars were logged here; to know more, train by: stepwatch run train.py"
             output.print(line, style="dim", markup=False)
-
-
-def _is_profile(trial: Trial) -> bool:
-    """Return whether a run has no step, and a profile."""
-    return not trial.steps() and trial.profile.bounds is not None
 
 
 def _judge_here(trials: Sequence[Trial], specs: Sequence[str]) -> list[Verdict]:

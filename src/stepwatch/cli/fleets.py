@@ -15,7 +15,9 @@ from ..judge.advice import advise
 from ..judge.evaluate import evaluate
 from ..judge.headline import Headline, Tone
 from ..judge.parameters import Spec
+from ..judge.rule import PROFILE_RULES
 from ..judge.verdict import plural
+from ..rules import DEFAULT_RULES
 from ..runtime.terminal import print_text
 from ..trial import Trial
 from .console import track_progress
@@ -150,21 +152,29 @@ class RunVerdict:
         return f"cannot be judged: {self.error}" if self.headline is None else self.headline.title
 
 
-def judge_alone(run: str, rules: Sequence[Spec], with_document: bool = False) -> RunVerdict:
+def judge_alone(run: str, rules: Sequence[Spec] | None, with_document: bool) -> RunVerdict:
     """Judge one of many runs; that it cannot be read ends none of the others.
 
     Args:
         run: Its path or URL.
-        rules: By which.
+        rules: By which; ``None`` for the default set, or that of profiles where there is no step.
         with_document: Return the verdict as plain data, too.
     """
-    try:
-        trial = Trial(run)
-        verdict = evaluate(trial, rules)
-        document = verdict.document(trial) if with_document else None
-        return RunVerdict(run, verdict.exit_status, verdict.headline, document=document)
-    except StepwatchError as error:
-        return RunVerdict(run, UNREADABLE, error=" ".join(str(error).split()))
+    tried = _attempt(_judge, run, rules, with_document)
+    return tried.value or RunVerdict(run, UNREADABLE, error=tried.error)
+
+
+def _judge(run: str, rules: Sequence[Spec] | None, with_document: bool) -> RunVerdict:
+    trial = Trial(run)
+    default = PROFILE_RULES if is_profile(trial) else DEFAULT_RULES
+    verdict = evaluate(trial, default if rules is None else rules)
+    document = verdict.document(trial) if with_document else None
+    return RunVerdict(run, verdict.exit_status, verdict.headline, document=document)
+
+
+def is_profile(trial: Trial) -> bool:
+    """Return whether a run has no step, and a profile."""
+    return not trial.steps() and trial.profile.bounds is not None
 
 
 def ranked(verdicts: Iterable[RunVerdict]) -> list[RunVerdict]:

@@ -249,7 +249,7 @@ def _why_not(row: _Row) -> str:
 
 
 def _row(name: str, place: str) -> _Row:
-    label, where = name or place, f"{place.rstrip('/')}/{name}" if name else place
+    label, where = name or place, run_path(place, name)
     try:
         one = summarize_at(where)
     except StoreAway:

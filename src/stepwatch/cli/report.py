@@ -69,7 +69,7 @@ def report(
         return 0
     if output and Path(output).is_dir():
         raise ConfigError(f"{output} is a folder; for one run -o names the page")
-    path = _write(trial, kind, specs, progress, output and Path(output))
+    path = _write(trial, kind, specs, progress, output)
     print_text(f"wrote {path}")
     if show:
         webbrowser.open(path.absolute().as_uri())
