@@ -14,6 +14,25 @@ from weakref import WeakKeyDictionary, ref
 _MOST_SOURCES = 16
 
 
+class _ByIdentity:
+    """Numbers by object, of any class, as long as each lives: another one may be given its id."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, tuple[object, int]] = {}
+
+    def __getitem__(self, thing: object) -> int:
+        """Return the number of an object, 0 if it has none."""
+        return self._of.get(id(thing), (None, 0))[1]
+
+    def __setitem__(self, thing: object, number: int) -> None:
+        of, key = self._of, id(thing)
+        try:
+            alive: object = ref(thing, lambda _: of.pop(key, None))
+        except TypeError:  # of a list nobody can say when it is gone
+            alive = thing
+        of[key] = alive, number
+
+
 class DrawnRows:
     """Follows the iterators of ``DataLoader``; what they draw is only kept, and never computed."""
 
@@ -21,8 +40,7 @@ class DrawnRows:
         self._ahead: WeakKeyDictionary[Any, deque[Any]] = WeakKeyDictionary()
         self._given: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._last: Any = None
-        # How often each loader was begun, by the id of what draws for it: that may be of any class.
-        self._begun: dict[int, int] = {}
+        self._begun = _ByIdentity()  # how often each loader was, by what draws for it
         #: The iterator that gave a batch last; it may be gone.
         self.iterator: ref[Any] | None = None
         # After how many TRAIN steps each iterator began, and its number among all that did.
@@ -31,8 +49,10 @@ class DrawnRows:
         self._last_begin = (-1, 0)  # of that which gave a batch last
         # The last evaluation pass: of which iterator, after how many TRAIN steps, its number since.
         self._pass = (0, -1, 0)
-        # What was evaluated: data sets of loaders, by id, and shapes of what no loader gave.
-        self._sources: set[object] = set()
+        # What was evaluated: data sets of loaders, and shapes of what no loader gave.
+        self._data_sets = _ByIdentity()
+        self._shapes: set[object] = set()
+        self._num_sources = 0
 
     def ahead(self, iterator: Any, rows: Any) -> None:
         """A sampler has drawn the rows of a batch that is given later."""
@@ -49,8 +69,8 @@ class DrawnRows:
         if given == before:
             return  # it has no more
         if given == 1:
-            sampler = id(getattr(iterator, "_index_sampler", None))
-            self._begun[sampler] = self._begun.get(sampler, 0) + 1
+            sampler = getattr(iterator, "_index_sampler", None)
+            self._begun[sampler] = self._begun[sampler] + 1
             self._num_begins += 1
             self._begins[iterator] = num_trained, self._num_begins
         waiting = self._ahead.get(iterator)
@@ -70,7 +90,7 @@ class DrawnRows:
         if iterator is None:
             return None
         sampler = getattr(iterator, "_index_sampler", None)
-        begun = self._begun.get(id(sampler), 1)
+        begun = self._begun[sampler] or 1
         try:
             share = (self._given[iterator] - 1) / len(sampler)  # type: ignore[arg-type]
         except (TypeError, ZeroDivisionError):
@@ -110,13 +130,18 @@ class DrawnRows:
         Returns:
             1 for the first one, and so on; 0 for one that is known, or not told apart.
         """
-        source: object = getattr(given, "shape", None)
-        if self._last_begin[0] == num_trained and self.iterator is not None:
-            source = id(getattr(self.iterator(), "_dataset", None))
-        if source is None or source in self._sources or len(self._sources) >= _MOST_SOURCES:
+        if self._num_sources >= _MOST_SOURCES:
             return 0
-        self._sources.add(source)
-        return len(self._sources)
+        if self._last_begin[0] == num_trained and self.iterator is not None:
+            data_set = getattr(self.iterator(), "_dataset", None)
+            is_known = bool(self._data_sets[data_set])
+            self._data_sets[data_set] = 1
+        else:
+            shape = getattr(given, "shape", None)
+            is_known = shape is None or shape in self._shapes
+            self._shapes.add(shape)
+        self._num_sources += not is_known
+        return 0 if is_known else self._num_sources
 
     def last(self) -> Sequence[int] | None:
         """Return the rows of the last batch, ``None`` if they are not known."""
