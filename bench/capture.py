@@ -4,7 +4,7 @@ Three models, eager and compiled, are trained in several ways in one process, in
 step: without a tool, watched by us, and as people do without us. The real smdebug does the same in
 its own environment, if ``make treaty`` made it, and is compared with plain training there. Then
 each way trains alone in a process, for its memory and its work in the background.
-``docs/cost.md`` says what the columns mean.
+``bench/README.md`` says what the columns mean.
 
     python bench/capture.py [--quick]
 """
