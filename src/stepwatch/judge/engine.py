@@ -34,17 +34,14 @@ _NO_PATTERNS: Mapping[str, Sequence[str]] = {}
 _SCAN_NS = 5 * 10**9
 #: From such a TRAIN step on, a step of which losses and learning rates are all that is known is
 #: passed over if it ends so soon, nanoseconds, after the last one that was evaluated: rules then
-#: take about one percent of the time however short steps are. So is one with metrics, if the step
-#: before it had the same: what is logged at few steps is evaluated. By the times that are stored,
-#: so that a replay passes over the same steps.
+#: take about one percent of the time however short steps are, and less in a long training, where it
+#: is that share of what went by since the first step, up to the last number. So is one with
+#: metrics, if the step before it had the same: what is logged at few steps is evaluated. By the
+#: times that are stored, so that a replay passes over the same steps.
 SHORT_AFTER, SHORT_NS = 300, 20_000_000
+_SHORT_SHARE, _LONGEST_NS = 0.002, 100_000_000
 _OF_LOSSES = frozenset({"losses", "learning_rates"})
 _LOGGED = _OF_LOSSES | {"metrics", "scalars"}
-
-
-def _is_short(mode_step: int, gap_ns: int) -> bool:
-    """Return whether a TRAIN step ends so soon after the last one that was evaluated."""
-    return mode_step >= SHORT_AFTER and 0 < gap_ns < SHORT_NS
 
 
 def _is_same(one: Layout | None, other: Layout) -> bool:
@@ -82,7 +79,7 @@ class Watch:
         self._finished = False
         self._trained = ModelChange()
         self._last_step = -1
-        self._evaluated_ns = 0
+        self._evaluated_ns = self._began_ns = 0
         self._layout_before: Layout | None = None
         self._cutter: WindowSplitter | None = None
         self._scanned_ns = 0
@@ -104,6 +101,7 @@ class Watch:
     def _judge(self, step: StepView) -> list[Finding]:
         if self._patterns and not step.patterns:
             step = StepView(step.records, self._patterns, others=step.others)
+        self._began_ns = self._began_ns or step.time_ns
         goes_back = step.number <= self._last_step
         self._last_step = step.number
         if self._trained.is_another(step) or goes_back:
@@ -148,7 +146,7 @@ class Watch:
         rest = self._has_only_numbers(steps.layout)  # each comes after one of the same layout
         for row, (time_ns, mode_step) in enumerate(zip(times, within, strict=True)):
             may_pass = steps.mode is Mode.TRAIN and (rest if row else first)
-            if not (may_pass and _is_short(mode_step, time_ns - ended_ns)):
+            if not (may_pass and self._is_short(mode_step, time_ns, ended_ns)):
                 rows.append(row)
                 ended_ns = time_ns
         findings: list[Finding] = []
@@ -168,13 +166,18 @@ class Watch:
         if step.mode is not Mode.TRAIN or len(step.records) > 1:
             return False
         record = step.records[0]
-        is_short = _is_short(step.mode_step, record.time_ns - ended_ns)
+        is_short = self._is_short(step.mode_step, record.time_ns, ended_ns)
         if not (is_short and step.number > self._last_step and may_pass):
             return False
         if step.has_non_finite(record):
             return False
         self._evaluated_ns, self._last_step = ended_ns, step.number
         return True
+
+    def _is_short(self, mode_step: int, time_ns: int, evaluated_ns: int) -> bool:
+        """Return whether a TRAIN step ends so soon after the last one that was evaluated."""
+        long_ns = min(_SHORT_SHARE * (time_ns - self._began_ns), _LONGEST_NS)
+        return mode_step >= SHORT_AFTER and 0 < time_ns - evaluated_ns < max(SHORT_NS, long_ns)
 
     def _has_only_numbers(self, layout: Layout) -> bool:
         """Return whether the next step, which has this layout, may be passed over; see there."""
