@@ -433,6 +433,7 @@ class Training:
 
 #: The two matrices of a low-rank adapter; the one of the second pattern begins at zero.
 _ADAPTERS = (("lora_A", "lora_B"), ("lora_embedding_B", "lora_embedding_A"))
+_MATRICES = tuple(name for pair in _ADAPTERS for name in pair)
 
 
 class Adapters:
@@ -448,7 +449,7 @@ class Adapters:
         self._k = k
         self._streaks = NamedRows(dtype=np.int64)
         self._layouts: WeakKeyDictionary[Layout, _Halves] = WeakKeyDictionary()
-        self._num_frozen = 0
+        self._num_frozen = self._num_all_frozen = 0
 
     def add(self, group: TensorGroup, *, skipped: bool) -> Iterator[tuple[str, list[str]]]:
         """Add one TRAIN step; see ``Training.add``."""
@@ -456,6 +457,9 @@ class Adapters:
         halves = self._layouts.get(layout)
         if halves is None:
             halves = self._layouts[layout] = _Halves.of(group)
+        self._num_all_frozen = self._num_all_frozen + 1 if halves.all_frozen else 0
+        if self._num_all_frozen >= self._k:
+            yield "adapters_frozen", list(halves.all_frozen)
         if not halves.names:
             return
         counts = self._streaks.rows(halves.names)
@@ -487,6 +491,8 @@ class _Halves:
         gradient_rows: Where their gradients do, -1 for none.
         frozen: Which are frozen while the other one trains.
         head: The last layer of the model, if it is frozen and has no adapter.
+        all_frozen: All matrices of adapters, if none is trained, and something else of the model
+            is.
     """
 
     names: tuple[str, ...]
@@ -494,6 +500,7 @@ class _Halves:
     gradient_rows: npt.NDArray[np.intp]
     frozen: Mask
     head: _Head | None
+    all_frozen: tuple[str, ...]
 
     @classmethod
     def of(cls, group: TensorGroup) -> _Halves:
@@ -505,12 +512,17 @@ class _Halves:
                 half = name.replace(f"{other}.", f"{zero}.")
                 if half != name and half in infos and info.trainable:
                     names.append(half)
+        of_adapters = [name for name in infos if any(f"{one}." in name for one in _MATRICES)]
+        models = {name.partition(".")[0] for name, info in infos.items() if info.trainable}
+        is_trained = any(infos[name].trainable is not False for name in of_adapters)
+        others = [name for name in of_adapters if name.partition(".")[0] in models]
         return cls(
             tuple(names),
             np.array([row_of[name] for name in names], np.intp),
             np.array([row_of.get(f"gradient/{name}", -1) for name in names], np.intp),
             np.array([infos[name].trainable is False for name in names], bool),
             _Head.of(group),
+            () if is_trained else tuple(others),
         )
 
 

@@ -105,6 +105,12 @@ CAUSES = {
         " train: the product of both is zero, and nothing is learnt",
         "let both matrices of each adapter train, as by requires_grad_(True)",
     ),
+    "adapters_frozen": (
+        "are all matrices of the adapters, frozen at {k} steps in a row while other parameters of"
+        " the model train: the adapters stay as they were loaded",
+        "load them to be trained, PeftModel.from_pretrained(..., is_trainable=True); or, if they"
+        " are to stay as they are, merge them into the model (merge_and_unload())",
+    ),
     "adapter_zero": (
         "are halves of adapters that stayed zero, with gradients of exact zeros, at {k} steps in a"
         " row: these adapters add nothing",
@@ -202,7 +208,8 @@ class UntrainedParameter(Rule):
     (``frozen_again``), or are one of several blocks that are built the same way, one before it
     trains, and so does what comes after it (``frozen_inside``). Of low-rank adapters also the
     matrix that begins at zero, if it stays so: because it is frozen while the other one trains
-    (``adapter_frozen``), or gets a gradient of exact zeros (``adapter_zero``); or the last layer of
+    (``adapter_frozen``), or gets a gradient of exact zeros (``adapter_zero``); or no adapter of a
+    model that trains else is (``adapters_frozen``); or the last layer of
     the model is frozen as it was initialized (``adapter_head``). And, at the end, an optimizer that
     never stepped while another one did (``never_stepped``), and variables that lie before what a
     gradient tape trains and that no gradient was taken by (``not_differentiated``).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import BertConfig, BertForSequenceClassification
 
 from stepwatch import LiveWatch, TorchHook
@@ -52,7 +52,10 @@ def classifier(*, trained_before=False, **options):
 
 
 def found(run, model, steps=24, rules=("untrained_parameter",)):
-    """Train on sentences that count upwards; return the conditions that are found."""
+    """Train on sentences that count upwards; return the conditions that are found.
+
+    But for one that is true of all of these: the frozen base was never trained.
+    """
     trained = [one for one in model.parameters() if one.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=5e-3)
     live = LiveWatch(list(rules))
@@ -65,7 +68,7 @@ def found(run, model, steps=24, rules=("untrained_parameter",)):
             labels = ids[:, 0] % 2 if classifies else ids
             model(input_ids=ids, labels=labels).loss.backward()
             optimizer.step()
-    return [one.condition for one in live.findings]
+    return [one.condition for one in live.findings if one.condition != "frozen_as_drawn"]
 
 
 @pytest.mark.parametrize("options", [{}, {"use_dora": True}, {"modules_to_save": ["lm_head"]}])
@@ -87,6 +90,38 @@ def test_adapters_that_add_nothing(options, tmp_path):
 
 def test_adapters_of_which_half_is_frozen(tmp_path):
     assert ["adapter_frozen"] == found(tmp_path / "run", with_frozen_half())
+
+
+class TestLoadedAdapters:
+    """A classifier whose adapters were trained before, as ``from_pretrained`` loads them."""
+
+    def loaded(self, folder, **options):
+        classifier(task_type="SEQ_CLS").save_pretrained(folder)
+        base = classifier(task_type="SEQ_CLS").unload()
+        model = PeftModel.from_pretrained(base, folder, **options)
+        for name, parameter in model.named_parameters():
+            if "modules_to_save" in name:
+                parameter.requires_grad_(True)
+        return model
+
+    def test_that_stay_frozen_beside_a_head_that_trains_are_named(self, tmp_path):
+        model = self.loaded(tmp_path / "adapter")
+
+        assert ["adapters_frozen"] == found(tmp_path / "run", model)
+
+    def test_that_train_are_no_fault(self, tmp_path):
+        model = self.loaded(tmp_path / "adapter", is_trainable=True)
+
+        assert [] == found(tmp_path / "run", model)
+
+    def test_that_stay_frozen_beside_adapters_that_train_are_no_fault(self, tmp_path):
+        model = adapted()
+        model.add_adapter("other", LoraConfig(r=4, target_modules=["v_proj"]))
+        model.base_model.set_adapter(["default", "other"])
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_("other" in name)
+
+        assert [] == found(tmp_path / "run", model)
 
 
 class TestHeads:
