@@ -234,3 +234,19 @@ class TestRecoded:
 
         assert ("rescaled StandardScaler", 0.75) == (found.condition, found.value)
         assert "the center of feature 2 is 0.75 of its scales" in found.message
+
+    @pytest.mark.parametrize(
+        ("condition", "told"),
+        [
+            ("reshuffled", "scorer predicted from a data set that is shuffled anew"),
+            ("changed_by_reading", "reading a sample changes it in scorer:"),
+            ("split_edges", "scorer holds out single directions"),
+            ("unfitted", "scorer normalizes what is evaluated by statistics of no data"),
+        ],
+    )
+    def test_what_prepares_data_otherwise_than_it_should(self, condition, told):
+        tensors = {f"evaluation/{condition}/scorer": np.array(1.0)}
+        (found,), _ = judged("setup", [full_step({"evaluations": tensors}, 0)])
+
+        assert condition == found.condition
+        assert found.message.startswith(told)

@@ -56,6 +56,18 @@ _HELPERS = {
         " of what is evaluated stays among the edges that are trained on",
         "tell it that the graph has no directions: RandomLinkSplit(is_undirected=True, ...)",
     ),
+    "changed_by_reading": (
+        "reading a sample changes it in {0}: what is done in place to a part of an array is done"
+        " to the data, and once more in each epoch",
+        "copy what is given before it is changed (x = self.x[i].copy(), or .clone()), or write x ="
+        " x - mean in place of x -= mean",
+    ),
+    "reshuffled": (
+        "{0} predicted from a data set that is shuffled anew at each pass, and its labels were read"
+        " in another pass: each prediction is compared with the label of another sample",
+        "do not shuffle what is evaluated (shuffle=False), or read labels in the pass that predicts"
+        " (predict_on_batch); so do metrics of evaluate()",
+    ),
 }
 _RESCALED, _RESCALED_RATIO = "evaluation/rescaled/", "evaluation/rescaled_ratio/"
 _SECOND = f"{_PREFIX}second_derivative/"
@@ -351,7 +363,9 @@ class Setup(Rule):
     of a guess. ``recoded``: categories have other numbers in training than in the data that are
     evaluated, as the script numbered them once more.
     ``unfitted``: a normalization of what is evaluated has seen no data. ``split_edges``: one
-    direction of an edge is evaluated, and the other is trained on.
+    direction of an edge is evaluated, and the other is trained on. ``reshuffled``: predictions and
+    labels are of two passes over data that are shuffled anew at each. ``changed_by_reading``: a
+    data set changes a sample as it gives it.
     ``rescaled``: a scaler is fitted to the data that are trained on, and again to those that are
     evaluated. ``readapted``: a model of Keras is evaluated on the ids of a vocabulary that was
     adapted anew. ``part_of_data``: a trainer takes the same few batches in each epoch, as its
@@ -384,6 +398,8 @@ class Setup(Rule):
         "trained_before*": "data",
         "unfitted*": "data",
         "split_edges*": "data",
+        "reshuffled*": "metric",
+        "changed_by_reading*": "data",
         "torn_pairs*": "data",
         "no_offset*": "data",
         "across*": "data",
