@@ -161,6 +161,8 @@ def compare(
     """Run a script in all ways, in turn; a way that fails is left out from then on."""
     found: dict[str, list[Measurement]] = {way: [] for way in ("python", *ways)}
     environment = {**os.environ, "KERAS_BACKEND": backend, "WANDB_MODE": "offline"}
+    # Where packages were installed for use, their code was compiled once; so is that of a checkout.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     for _ in range(rounds):
         for way in list(found):
             folder = Path(tempfile.mkdtemp(prefix="stepwatch-bench-"))
