@@ -101,10 +101,14 @@ class DataReads:
             while _is_of_data(frame) and frame.f_back is not None:
                 frame = frame.f_back
             stage = shuffling(data) if is_script(frame.f_code.co_filename) else None
-            if stage is not None and reads_labels(frame):
+            if stage is None:
+                return
+            if reads_labels(frame):
                 self._read[stage] = True
                 if stage in self._predicted:
                     self._found.add(f"reshuffled/{self._predicted[stage]}")
+            for name in read_by_batch(frame, data):
+                self._found.add(f"other_order/{name}")
 
     # Whether it changes them
 
@@ -247,6 +251,37 @@ def reads_labels(frame: FrameType) -> bool:
             if first <= frame.f_lineno <= last and _uses_second_alone(loop.target, used):
                 return True
     return False
+
+
+def read_by_batch(frame: FrameType, data: Any) -> Iterator[str]:
+    """Yield the variables with a value for each sample that a loop reads by the number of a batch.
+
+    As teacher logits that were computed in an earlier pass: ``for i, (x, y) in enumerate(data):
+    loss(model(x), logits[i])``, or ``logits[i * size : (i + 1) * size]``.
+
+    Args:
+        frame: Where the loop begins.
+        data: A ``DataLoader``, which the loop goes through.
+    """
+    tree = script_tree(frame.f_code.co_filename, _LARGEST)
+    loops = [one for one in ast.walk(tree) if isinstance(one, ast.For)] if tree is not None else ()
+    for loop in loops:
+        if not loop.iter.lineno <= frame.f_lineno <= (loop.iter.end_lineno or 0):
+            continue
+        is_counted = isinstance(loop.iter, ast.Call) and _names(loop.iter.func) == {"enumerate"}
+        if not (is_counted and isinstance(loop.target, ast.Tuple)):
+            continue
+        number, variables = _names(loop.target.elts[0]), variables_of(frame)
+        for node in (part for one in loop.body for part in ast.walk(one)):
+            is_read = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
+            if is_read and isinstance(node.value, ast.Name) and _names(node.slice) & number:
+                held = variables.get(node.value.id)
+                if isinstance(node.slice, ast.Slice):
+                    is_of_samples = hasattr(held, "shape") and len(held) == len(data.dataset)
+                else:
+                    is_of_samples = len(held) == len(data) and len(held[0]) == data.batch_size
+                if is_of_samples:
+                    yield node.value.id
 
 
 def _uses_second_alone(target: ast.expr, used: Sequence[ast.AST]) -> bool:

@@ -62,6 +62,13 @@ _HELPERS = {
         "copy what is given before it is changed (x = self.x[i].copy(), or .clone()), or write x ="
         " x - mean in place of x -= mean",
     ),
+    "other_order": (
+        "{0} has a value for each sample in the order of an earlier pass, and the training reads it"
+        " by the number of the batch, while the loader shuffles anew in each epoch: each sample is"
+        " given the value of another one",
+        "compute it of each batch as that is given, or keep it by the index of the sample and have"
+        " the data set give it beside x and y",
+    ),
     "reshuffled": (
         "{0} predicted from a data set that is shuffled anew at each pass, and its labels were read"
         " in another pass: each prediction is compared with the label of another sample",
@@ -154,7 +161,8 @@ _LAYERS = {
     "one_unit": (
         "a softmax over one unit is 1 whatever it is given, and nothing is learnt by it",
         "take activation='sigmoid' for one unit, or one unit for each class; for weights of"
-        " positions, a softmax over their axis, as by Softmax(axis=1)",
+        " positions, a softmax over their axis, as by Softmax(axis=1); of gates of the k best, the"
+        " softmax before topk, which leaves one where k is 1",
     ),
     "unfrozen": (
         "its weights may be trained by now, but the training function was made, and the optimizer"
@@ -190,11 +198,35 @@ _LAYERS = {
     ),
     "same_noise": (
         "what is drawn for a batch, as noise or dropout, is the very same at each step, by a seed"
-        " or a random key that never changes: the model learns with one pattern, and not with"
-        " noise",
+        " or a random key that never changes, or by NumPy as the step is compiled: the model learns"
+        " with one pattern, and not with noise",
         "in Keras make self.seed_generator = keras.random.SeedGenerator(seed) once, as in"
         " __init__, and pass seed=self.seed_generator, which draws something else each time; in"
         " JAX give the function that trains a key for each step, jax.random.fold_in(key, step)",
+    ),
+    "masks_nothing": (
+        "no step of a sequence has the value that it masks, and many sequences end, or begin, in"
+        " the same step over and over, as padded ones do: padding is read like data",
+        "pad after scaling, or scale only the steps that are data, so that padding keeps the"
+        " mask_value of Masking in all its features",
+    ),
+    "moved_inputs": (
+        "it flips or moves the pictures within the model, and the targets, which have a value for"
+        " each place of a picture, stay as they are: they belong to other places",
+        "move picture and target together before they are given to the model, as in tf.data or a"
+        " PyDataset, by one layer that is called on both",
+    ),
+    "first_weights": (
+        "at the end of fit the weights are overwritten by their moving average, and after the"
+        " steps that fit is asked for more than half of that is still what they began with",
+        "take a smaller ema_momentum, such that momentum ** steps is near 0, as 0.99 for some"
+        " hundred steps, or no use_ema",
+    ),
+    "untracked": (
+        "it runs within the model and is none of its layers, as where a function or a Lambda calls"
+        " it: the optimizer has not its weights, which stay as they were drawn",
+        "call the layer in the graph of the model, or make it in __init__ of a layer or model of"
+        " your own and call it in call(), so that Keras knows its weights",
     ),
     "unused_penalty": (
         "it has a penalty, as kernel_regularizer or add_loss() makes one, and nothing asks the"
@@ -285,6 +317,13 @@ _LOOKED_AT_BEFORE = (
 
 #: What was taken in place of something else, by both names.
 _CONFUSED = {
+    "crossed_rows": (
+        "{0} and {1} were flattened in the order of different axes, as one of shape (steps, places)"
+        " and one of shape (places, steps): row i of one belongs to another sample than row i of"
+        " the other",
+        "bring both into one order before they are flattened: transpose one of them, as by"
+        " x.transpose(0, 1).reshape(-1)",
+    ),
     "torn_pairs": (
         "the edges of {0} are the pairs of {1}, reshaped and not transposed: each joins the ends of"
         " two different pairs, so nodes have neighbours at random",
@@ -324,7 +363,8 @@ class Setup(Rule):
     ``trained_before``: what validates a Keras model was trained on by it in an earlier ``fit``.
     ``reshaped``: predictions, or what a layer is given, are reshaped and not transposed.
     ``torn_edges``, ``torn_pairs``:
-    edges of a graph are a list of pairs that was reshaped and not transposed. ``no_offset``: edges
+    edges of a graph are a list of pairs that was reshaped and not transposed. ``crossed_rows``: two
+    tensors were flattened in the order of different axes. ``no_offset``: edges
     of several graphs are put into a batch as if each were alone. ``across``: a recurrent layer
     reads text across the samples. ``sees_next``: a Keras model of next tokens has layers that look
     ahead. ``momentum``: batch normalization takes nothing, or nearly all, of each batch into its
@@ -339,7 +379,10 @@ class Setup(Rule):
     the same. ``same_views``: a contrastive loss of PyTorch compares each sample with itself.
     ``unpaired``: or pairs each with another one.
     ``same_noise``: a layer of Keras, or a function of JAX, draws the same at each step.
-    ``unused_penalty``: a regularizer of Keras is in no loss.
+    ``unused_penalty``: a regularizer of Keras is in no loss. ``untracked``: a layer runs within a
+    model of Keras that does not know it. ``masks_nothing``: padding has not the value that is
+    masked. ``moved_inputs``: pictures are flipped or moved within a model, and their targets are
+    not. ``first_weights``: a moving average of weights ends as what they began with.
     ``metric``: a metric counts what its labels are not. ``unsplit``: no tree of boosting has a
     split. ``uphill``: gradients of an objective that a script brings along have the wrong sign.
     ``early_stopping``: the metric that ends boosting early gets worse from the first round on by
@@ -364,7 +407,9 @@ class Setup(Rule):
     evaluated, as the script numbered them once more.
     ``unfitted``: a normalization of what is evaluated has seen no data. ``split_edges``: one
     direction of an edge is evaluated, and the other is trained on. ``reshuffled``: predictions and
-    labels are of two passes over data that are shuffled anew at each. ``changed_by_reading``: a
+    labels are of two passes over data that are shuffled anew at each. ``other_order``:
+    what was computed of each batch is read by the number of the batch, which is another one in each
+    epoch. ``changed_by_reading``: a
     data set changes a sample as it gives it.
     ``rescaled``: a scaler is fitted to the data that are trained on, and again to those that are
     evaluated. ``readapted``: a model of Keras is evaluated on the ids of a vocabulary that was
@@ -399,8 +444,10 @@ class Setup(Rule):
         "unfitted*": "data",
         "split_edges*": "data",
         "reshuffled*": "metric",
+        "other_order*": "data",
         "changed_by_reading*": "data",
         "torn_pairs*": "data",
+        "crossed_rows*": "data",
         "no_offset*": "data",
         "across*": "data",
         "other_range*": "data",
@@ -417,6 +464,8 @@ class Setup(Rule):
         "swapped_noise*": "data",
         "constant_penalty*": "loss_input",
         "unused_penalty*": "loss_input",
+        "masks_nothing*": "data",
+        "moved_inputs*": "data",
         "metric*": "metric",
         "*": "mode",
     }

@@ -323,7 +323,9 @@ _FALLS = re.compile(r"(loss|error|err|mse|mae|rmse|mape|msle|ppl|perplexity|wer|
 _RISES = re.compile(
     r"(^|_)(acc|accuracy|auc|aucpr|auroc|precision|recall|f1|fbeta|mcc|kappa|qwk|iou|miou|dice|psnr"
     r"|ssim|r2|ndcg|mrr|bleu|(\w+_)?accuracy|f1_(score|macro|micro|weighted)|r2_score|mean_io_u"
-    r"|one_hot_io_u|io_u)(_\d+)?$"
+    r"|one_hot_io_u|io_u|(dice|iou|jaccard)_(coeff?|coefficient|score|index|metric|similarity)"
+    r"|jaccard|explained_variance|r_squared|pearson(_?r)?|spearman(_?r)?|rouge(_?[12l])?"
+    r"|hits?_rate)(_\d+)?$"
 )
 
 
@@ -333,8 +335,8 @@ def direction(metric: str) -> int:
     Example:
         >>> direction("val_accuracy"), direction("val_loss"), direction("val_dice_loss")
         (1, -1, -1)
-        >>> direction("neg_loss")
-        0
+        >>> direction("neg_loss"), direction("val_dice_coef")
+        (0, 1)
     """
     name = metric.lower()
     if "neg" in name or "_at_" in name:

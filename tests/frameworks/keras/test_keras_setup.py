@@ -853,6 +853,9 @@ class TestEpochs:
         assert found == [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
 
 
+NUMPYS = np.random.default_rng(0)
+
+
 class Noisy(keras.layers.Layer):
     """Draws in one of several ways."""
 
@@ -878,6 +881,12 @@ class Noisy(keras.layers.Layer):
             return inputs + noise
         if self.way == "dropout":
             return keras.random.dropout(inputs, 0.5, seed=3)
+        if self.way == "by numpy":
+            return inputs + np.random.normal(size=6).astype("float32")
+        if self.way == "by a generator of numpy":
+            return inputs * (NUMPYS.random(6) < 0.5).astype("float32")
+        if self.way == "numpy in evaluation":
+            return inputs if training else inputs + NUMPYS.random(6).astype("float32")
         noise = keras.random.uniform(keras.ops.shape(inputs), seed=3) if self.way == "noise" else 0
         return inputs + noise
 
@@ -885,6 +894,10 @@ class Noisy(keras.layers.Layer):
 _NOT_ON_JAX = pytest.mark.skipif(
     keras.backend.backend() == "jax", reason="Keras refuses to draw without a seed there"
 )
+
+
+# On PyTorch the call of a layer runs at each step, and draws each time.
+_IF_COMPILED = [] if keras.backend.backend() == "torch" else ["same_noise"]
 
 
 class TestNoise:
@@ -898,6 +911,9 @@ class TestNoise:
             ("features", []),
             ("weights", []),
             ("in evaluation", []),
+            ("by numpy", _IF_COMPILED),
+            ("by a generator of numpy", _IF_COMPILED),
+            ("numpy in evaluation", []),
         ],
     )
     def test_a_layer_that_draws_the_same_at_each_step_is_named(self, way, found, tmp_path):
@@ -983,3 +999,120 @@ def test_a_layer_that_was_unfrozen_without_compiling_is_named(compiles, tmp_path
     found = [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
     assert compiles == any((a != b).any() for a, b in zip(before, base.get_weights(), strict=True))
     assert ("unfrozen" in found) is not compiles
+
+
+def conditions_of(run, model, x, y):
+    """Fit a model; return what ``setup`` finds."""
+    with KerasHook(run=run, say=lambda _: None, strict=True):
+        model.fit(x, y, batch_size=16, epochs=3, verbose=0)
+    return [one.condition for one in watch(Trial(run), ["setup"])]
+
+
+@pytest.mark.parametrize("way", ["lambda", "in the graph", "trained before", "frozen"])
+def test_a_layer_that_only_a_function_calls_is_named(way, tmp_path):
+    """Keras does not know its weights, and no optimizer has them."""
+    keras.utils.set_random_seed(0)
+    table = keras.layers.Embedding(50, 8, name="words")
+    tokens = np.random.default_rng(0).integers(1, 50, (128, 6))
+    if way == "trained before":
+        table.build()
+        table.set_weights([np.random.default_rng(1).normal(size=(50, 8))])
+    table.trainable = way != "frozen"
+    inputs = keras.Input((6,), dtype="int32")
+    if way == "in the graph":
+        x = keras.ops.mean(table(inputs), axis=1)
+    else:
+        function = lambda given: keras.ops.mean(table(given), axis=1)  # noqa: E731
+        x = keras.layers.Lambda(function, output_shape=(8,))(inputs)
+    model = keras.Model(inputs, keras.layers.Dense(2, "softmax")(x))
+    model.compile(keras.optimizers.Adam(0.01), SPARSE)
+
+    found = conditions_of(tmp_path / "run", model, tokens, tokens[:, 0] % 2)
+
+    assert (["untracked"] if way == "lambda" else []) == found
+
+
+@pytest.mark.parametrize(("kind", "found"), [("masks", ["moved_inputs"]), ("classes", [])])
+def test_pictures_that_are_flipped_beside_targets_of_each_place_are_named(kind, found, tmp_path):
+    keras.utils.set_random_seed(0)
+    x = np.random.default_rng(0).normal(size=(96, 8, 8, 1)).astype("float32")
+    inputs = keras.Input((8, 8, 1))
+    seen = keras.layers.RandomFlip("horizontal")(inputs)
+    seen = keras.layers.Conv2D(4, 3, padding="same", activation="relu")(seen)
+    if kind == "masks":
+        y = (x > 0).astype("float32")
+        outputs = keras.layers.Conv2D(1, 1, activation="sigmoid")(seen)
+    else:
+        y = (x.mean((1, 2)) > 0).astype("float32")
+        outputs = keras.layers.Dense(1, "sigmoid")(keras.layers.GlobalMaxPooling2D()(seen))
+    model = keras.Model(inputs, outputs)
+    model.compile(keras.optimizers.Adam(0.01), BINARY)
+
+    assert found == conditions_of(tmp_path / "run", model, x, y)
+
+
+@pytest.mark.parametrize(
+    ("padding", "found"), [("scaled", ["masks_nothing"]), ("zeros", []), ("none", [])]
+)
+def test_padding_that_is_not_masked_is_named(padding, found, tmp_path):
+    """As where a scaler was applied to what had been padded by zeros."""
+    keras.utils.set_random_seed(0)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(96, 12, 3)).astype("float32")
+    if padding != "none":
+        for row, length in enumerate(rng.integers(3, 12, 96)):
+            x[row, length:] = 0.0
+    y = (x[:, 0, 0] > 0).astype("float32")
+    x = (x + 2.0) / 3.0 if padding == "scaled" else x
+    model = keras.Sequential([keras.Input((12, 3)), keras.layers.Masking(0.0)])
+    model.add(keras.layers.LSTM(8))
+    model.add(keras.layers.Dense(1, "sigmoid"))
+    model.compile(keras.optimizers.Adam(0.01), BINARY)
+
+    assert found == conditions_of(tmp_path / "run", model, x, y)
+
+
+@pytest.mark.parametrize(
+    ("momentum", "found"), [(0.9999, ["first_weights"]), (0.9, []), (None, [])]
+)
+def test_an_average_of_weights_that_is_hardly_begun_is_named(momentum, found, tmp_path):
+    x, y = _data("numbers")
+    model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(1)])
+    averages = {} if momentum is None else {"use_ema": True, "ema_momentum": momentum}
+    model.compile(keras.optimizers.Adam(0.01, **averages), "mse")
+
+    assert found == conditions_of(tmp_path / "run", model, x, y)
+
+
+class WeighsLosses(keras.Model):
+    """Multiplies the loss of each sample by its weight, of shape ``[n]`` or ``[n, 1]``."""
+
+    def __init__(self, column):
+        super().__init__()
+        self.dense, self.column = keras.layers.Dense(1, "sigmoid"), column
+
+    def call(self, x):
+        return self.dense(x)
+
+    def train_step(self, data):
+        x, y, weights = data
+        weights = weights.reshape(-1, 1) if self.column else weights.reshape(-1)
+        self.zero_grad()
+        loss = (keras.losses.binary_crossentropy(y, self(x, training=True)) * weights).mean()
+        loss.backward()
+        trained = self.trainable_weights
+        self.optimizer.apply([one.value.grad for one in trained], trained)
+        return {"loss": loss}
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="the step is one of PyTorch")
+@pytest.mark.parametrize(("column", "found"), [(True, ["broadcast"]), (False, [])])
+def test_weights_of_samples_that_are_broadcast_to_all_losses_are_named(column, found, tmp_path):
+    x, y = _data("binary")
+    model = WeighsLosses(column)
+    model.compile(keras.optimizers.Adam(0.01))
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, len(x)).astype("float32")
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        model.fit(x, y[:, None], sample_weight=weights, batch_size=32, epochs=3, verbose=0)
+
+    assert found == [one.condition for one in watch(Trial(tmp_path / "run"), ["loss_input"])]

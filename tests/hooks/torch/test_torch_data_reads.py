@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import runpy
+
 import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, random_split
@@ -66,3 +68,36 @@ def test_nothing_is_watched_after_the_end(reads):
     go_through(Noisy(in_place=True), times=4)
 
     assert [] == found(reads)
+
+
+READS = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+loader = DataLoader(TensorDataset(torch.zeros(12, 3), torch.zeros(12)), 4, shuffle={shuffle})
+batches = [x.sum(1) for x, _ in loader]
+rows = torch.cat(batches)
+rates = [0.1] * len(loader)
+for i, (x, y) in enumerate(loader):
+    {used}
+"""
+
+
+@pytest.mark.parametrize(
+    ("used", "shuffle", "name"),
+    [
+        ("x.sum(1) - batches[i]", True, "batches"),
+        ("x.sum(1) - rows[i * 4 : (i + 1) * 4]", True, "rows"),
+        ("x.sum(1) - batches[i]", False, None),
+        ("rates[i] * x", True, None),
+        ("batches[i] = x.sum(1)", True, None),
+        ("rows[:4] - x.sum(1)", True, None),
+    ],
+)
+def test_values_of_samples_that_are_read_by_the_number_of_a_batch_are_found(
+    reads, tmp_path, used, shuffle, name
+):
+    script = tmp_path / "script.py"
+    script.write_text(READS.format(used=used, shuffle=shuffle))
+    runpy.run_path(str(script))
+
+    assert ([] if name is None else [f"evaluation/other_order/{name}"]) == found(reads)

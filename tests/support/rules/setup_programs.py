@@ -402,8 +402,8 @@ def contrasts_views(first="noise", second="noise", kind="two", dropout=0.0, *, i
 
     Args:
         kind: ``two`` views, one against the other; ``all`` against all; ``one call`` for both; or
-            ``in turn``, all against all in pairs that lie side by side. Or ``labels``: of samples
-            as they are, those of a class are alike.
+            ``in turn``, all against all in pairs that lie side by side, also ``given in turn`` to
+            the encoder. Or ``labels``: of samples as they are, those of a class are alike.
         is_unpaired: Targets are those of the other arrangement.
     """
     torch.manual_seed(0)
@@ -416,7 +416,11 @@ def contrasts_views(first="noise", second="noise", kind="two", dropout=0.0, *, i
             found = F.normalize(encoder(torch.cat(views)), dim=1).chunk(2)
         else:
             found = [F.normalize(encoder(view), dim=1) for view in views]
-        if kind in ("all", "in turn"):
+        if kind == "given in turn":
+            z = F.normalize(encoder(torch.stack(views, 1).flatten(0, 1)), dim=1)
+            logits, rows = (z @ z.T / 0.2).fill_diagonal_(-1e9), torch.arange(32)
+            target = (rows + 16) % 32 if is_unpaired else rows ^ 1
+        elif kind in ("all", "in turn"):
             rows = torch.arange(32)
             z = torch.cat(found) if kind == "all" else torch.stack(found, 1).flatten(0, 1)
             logits = (z @ z.T / 0.2).fill_diagonal_(-1e9)
@@ -428,6 +432,37 @@ def contrasts_views(first="noise", second="noise", kind="two", dropout=0.0, *, i
             logits, target = found[0] @ found[1].T / 0.2, torch.arange(16)
         optimizer.zero_grad()
         F.cross_entropy(logits, target).backward()
+        optimizer.step()
+
+
+class Gated(nn.Module):
+    """Weighs the outputs of the best experts by a softmax after they were chosen, or before."""
+
+    def __init__(self, best, *, before=False):
+        super().__init__()
+        self.router, self.best, self.before = nn.Linear(8, 4), best, before
+        self.experts = nn.ModuleList(nn.Linear(8, 4) for _ in range(4))
+
+    def forward(self, x):
+        logits = self.router(x)
+        weights, chosen = (logits.softmax(-1) if self.before else logits).topk(self.best)
+        weights = weights if self.before else F.softmax(weights, dim=-1)
+        outputs = torch.stack([expert(x) for expert in self.experts], 1)
+        picked = outputs.gather(1, chosen.unsqueeze(-1).expand(-1, -1, 4))
+        return (picked * weights.unsqueeze(-1)).sum(1)
+
+
+def rolls_out(*, crossed):
+    """Flatten states of (steps, places), and what weighs them of (places, steps) or the same."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(20):
+        states = torch.randn(8, 4, 3)
+        goals = states.sum(2).T.contiguous() if crossed else states.sum(2)
+        rows, targets = states.reshape(-1, 3), goals.reshape(-1)
+        optimizer.zero_grad()
+        F.mse_loss(model(rows).squeeze(1), targets).backward()
         optimizer.step()
 
 
@@ -1078,8 +1113,14 @@ CASES = {
         f"views of different samples, {kind}": Case(
             partial(contrasts_views, kind=kind, is_unpaired=True), "unpaired"
         )
-        for kind in ("all", "in turn")
+        for kind in ("all", "in turn", "given in turn")
     },
+    "a gate of one expert, after it was chosen": Case(lambda: _train(Gated(1)), "one_unit"),
+    "a gate of one expert, before it is chosen": Case(lambda: _train(Gated(1, before=True))),
+    "gates of two experts": Case(lambda: _train(Gated(2))),
+    "rows of different axes": Case(partial(rolls_out, crossed=True), "crossed_rows"),
+    "rows of the same axes": Case(partial(rolls_out, crossed=False)),
+    "views given in turn": Case(partial(contrasts_views, kind="given in turn")),
     "a view by noise, and the sample": Case(partial(contrasts_views, "none")),
     "views by dropout": Case(partial(contrasts_views, "none", "none", dropout=0.1)),
     "views by labels": Case(partial(contrasts_views, "none", "none", "labels")),

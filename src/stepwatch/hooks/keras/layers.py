@@ -6,6 +6,7 @@ Their methods are wrapped while anybody listens, once for all hooks of a process
 from __future__ import annotations
 
 import inspect
+import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from weakref import ref
 
 import keras
+import numpy as np
 
 from ..patching import Function, ListenerPatches
 from .losses import FUNCTIONS
@@ -36,6 +38,11 @@ _DRAWS = (
 )
 
 
+#: Of fewer weights nobody can tell how they were drawn; uniform ones spread to their bound within
+#: this share of it.
+_ENOUGH, _SPREAD = 64, 0.1
+
+
 def depends_on_mode(layer: Any) -> bool:
     """Return whether a layer knows training from evaluation; not where it drops nothing."""
     return isinstance(layer, _OF_MODE) and bool(getattr(layer, "rate", 1.0))
@@ -45,6 +52,59 @@ def is_in_training(layer: Any, training: bool | None) -> bool:
     """Return whether a layer computes as in training, as it was called."""
     is_frozen = isinstance(layer, keras.layers.BatchNormalization) and not layer.trainable
     return bool(training) and not is_frozen
+
+
+def is_as_drawn(layer: Any) -> bool:
+    """Return whether the largest weights of a layer are uniform up to a bound, as Keras draws them.
+
+    What was trained has no such bound.
+    """
+    largest = max(layer._trainable_variables, key=lambda one: math.prod(one.shape))
+    values = np.asarray(keras.ops.convert_to_numpy(largest), np.float64)
+    bound = abs(values).max(initial=0.0)
+    spread = math.sqrt(3 * np.mean(values**2)) if values.size >= _ENOUGH else 0.0
+    return bool(bound) and abs(spread / bound - 1) <= _SPREAD
+
+
+class TracedDraws:
+    """Notices layers of a script that draw by NumPy while a step is compiled, and never again.
+
+    What runs then runs once: the numbers are constants of the function that each step calls.
+    """
+
+    def __init__(self) -> None:
+        self._states: dict[int, list[object]] = {}  # before their calls, by the id of the layer
+
+    def begins(self, layer: Any, given: Sequence[Any]) -> None:
+        """A layer is about to be called with these arguments."""
+        is_of_keras = type(layer).__module__.partition(".")[0] == "keras"
+        if not is_of_keras and given and _is_traced(given[0]):
+            self._states[id(layer)] = _random_states(layer)
+
+    def ended(self, layer: Any) -> bool:
+        """Return whether it drew; what is around it did not, by this."""
+        before = self._states.pop(id(layer), None)
+        if before is None or before == _random_states(layer):
+            return False
+        self._states = {}
+        return True
+
+
+def _is_traced(tensor: object) -> bool:
+    """Return whether a tensor stands for one of each step, as JAX and TensorFlow compile it."""
+    return any(one.__name__ in ("Tracer", "SymbolicTensor") for one in type(tensor).__mro__)
+
+
+def _random_states(layer: Any) -> list[object]:
+    """Return where NumPy's generator stands, and those that a layer holds or its code names."""
+    call = inspect.unwrap(type(layer).call)
+    named = map(getattr(call, "__globals__", {}).get, getattr(call, "__code__", call).co_names)
+    states: list[object] = [repr(np.random.get_state(legacy=False))]
+    for one in (*vars(layer).values(), *named):
+        if isinstance(one, (np.random.Generator, np.random.RandomState)):
+            bits = getattr(one, "bit_generator", None) or one._bit_generator
+            states.append(repr(bits.state))
+    return states
 
 
 class ModelNames:

@@ -51,6 +51,19 @@ _METRICS = {
     )
     for name in (known, "".join(part.capitalize() for part in known.split("_")))
 }
+# Layers that move what is in a picture to other places.
+_MOVES = tuple(
+    getattr(keras.layers, name)
+    for name in (
+        *("RandomFlip", "RandomRotation", "RandomTranslation", "RandomZoom", "RandomCrop"),
+        *("RandomShear", "RandomPerspective", "RandomElasticTransform"),
+    )
+    if hasattr(keras.layers, name)
+)
+# Sequences are padded where of so many this share end in so many steps that are the same one.
+_LEAST_PADDED, _PADDED, _LEAST_RUN = 8, 0.2, 3
+# An average of weights that holds so much of those it began with is none of the training.
+_MOST_OF_FIRST = 0.5
 # Where a metric is compared with what it takes, this share must fit.
 _FITS = 0.5
 
@@ -65,7 +78,8 @@ class _Fit:
         is_weighted: Whether it has weights of classes or samples, and none for validation.
         kept: The ``id`` of each normalization whose running statistics are no longer those of a new
             layer: it may keep them on purpose. Within a step of JAX they cannot be read.
-        schedule: What is known of a schedule that is over too early, by name.
+        foreseen: What is known of a schedule that is over too early, and of an average of weights
+            that is hardly begun when the training ends, by name.
         remade: In how many epochs in a row the model was compiled anew and trained on.
         trained_before: Which share of what validates the model it was trained on in earlier calls.
     """
@@ -74,7 +88,7 @@ class _Fit:
     class_weights: Floats | None = None
     is_weighted: bool = False
     kept: frozenset[int] = frozenset()
-    schedule: Mapping[str, float] = field(default_factory=dict)
+    foreseen: Mapping[str, float] = field(default_factory=dict)
     remade: int = 0
     trained_before: float = 0.0
 
@@ -199,7 +213,8 @@ class Setup:
                 weights = _class_weights(given), _is_weighted(given)
                 self._fit = _Fit(given.get("callbacks"), *weights, frozenset(_kept(model)))
                 self._fit = replace(self._fit, remade=self._times_remade(model))
-                self._fit = replace(self._fit, schedule=dict(_schedule(model, given)))
+                foreseen = dict(_averaged(model, given)) | dict(_schedule(model, given))
+                self._fit = replace(self._fit, foreseen=foreseen)
                 now = len(model.trainable_variables)
                 self._has_thawed |= self._num_trainable.get(model, now) != now
                 self._num_trainable[model] = now
@@ -244,10 +259,17 @@ class Setup:
         if model.weights and not model.trainable_variables and step.mode is Mode.TRAIN:
             numbers[f"setup/all_frozen/{model.name}"] = 1.0
         numbers.update((f"setup/over_samples/{name}", 1.0) for name in _over_samples(model, names))
+        numbers.update(
+            (f"setup/moved_inputs/{name}", 1.0) for name in _moved(model, names, value_of)
+        )
         numbers.update(_unseparated(model, names))
         if len(facts.batches) == 1:
             numbers.update(_padded_last(model, names, value_of(facts.batches[0])))
-        for layer, batch in _embedded(model, facts.batches):
+        for layer, batch in _given_inputs(model, facts.batches, keras.layers.Masking):
+            given, name = value_of(batch), names.of_layer(layer)
+            if name and given is not None and _masks_nothing(given, layer.mask_value):
+                numbers[f"setup/masks_nothing/{name}"] = 1.0
+        for layer, batch in _given_inputs(model, facts.batches, keras.layers.Embedding):
             ids, name = value_of(batch), names.of_layer(layer)
             if layer.mask_zero and name and ids is not None and pads_tokens(ids, 0):
                 numbers[f"setup/pads_tokens/{name}"] = 1.0
@@ -258,7 +280,7 @@ class Setup:
         if see_later and _gives_next(facts, value_of):
             numbers.update((f"setup/sees_next/{name}", 1.0) for name in see_later)
         numbers.update((f"setup/monitor/{name}", sign) for name, sign in self._fit.monitors())
-        numbers.update(self._fit.schedule)
+        numbers.update(self._fit.foreseen)
         if self._fit.remade >= LEAST_REMADE:
             numbers[f"setup/remade/{model.name}"] = float(self._fit.remade)
         if self._fit.trained_before >= _MOST_TRAINED_BEFORE:
@@ -283,7 +305,7 @@ def _note_lookups(
     values = {name: value_of(name) for name in (*facts.batches, "label/loss")}
     known = {name: as_whole(one) for name, one in values.items() if one is not None}
     columns = {name: one.reshape(-1) for name, one in known.items() if one is not None}
-    for layer, batch in _embedded(model, facts.batches):
+    for layer, batch in _given_inputs(model, facts.batches, keras.layers.Embedding):
         name, ids = names.of_layer(layer), known.get(batch)
         if name is None or not lookups.wants(name, layer.input_dim) or ids is None:
             continue
@@ -293,12 +315,13 @@ def _note_lookups(
     lookups.step_ends()
 
 
-def _embedded(model: Any, batches: Sequence[str]) -> Iterator[tuple[Any, str]]:
-    """Yield the embeddings of a graph that are given an input as it is, with the batch of that.
+def _given_inputs(model: Any, batches: Sequence[str], kind: type[Any]) -> Iterator[tuple[Any, str]]:
+    """Yield the layers of a graph that are given an input as it is, with the batch of that.
 
     Args:
         batches: The names of what the model was called with: by the names of inputs, or in their
             order.
+        kind: Of the layers.
     """
     inputs = getattr(getattr(model, "_functional", None) or model, "inputs", None)
     if not inputs or len(inputs) != len(batches):
@@ -307,11 +330,44 @@ def _embedded(model: Any, batches: Sequence[str]) -> Iterator[tuple[Any, str]]:
     of_input = [by_name.get(one.name, batches[place]) for place, one in enumerate(inputs)]
     batch_of = {id(one): name for one, name in zip(inputs, of_input, strict=True)}
     for layer in model.layers:
-        if isinstance(layer, keras.layers.Embedding):
+        if isinstance(layer, kind):
             for node in layer._inbound_nodes:
                 (tensor,) = node.input_tensors
                 if id(tensor) in batch_of:
                     yield layer, batch_of[id(tensor)]
+
+
+def _masks_nothing(given: Array, mask_value: float) -> bool:
+    """Return whether sequences are padded by what a ``Masking`` does not take for padding.
+
+    Args:
+        given: Shape ``[samples, steps, features]``.
+        mask_value: A step is padding where all features are this.
+    """
+    if given.ndim != 3 or len(given) < _LEAST_PADDED or given.shape[1] <= _LEAST_RUN:
+        return False
+    if (given == mask_value).all(axis=2).any():
+        return False
+    for rows in (given, given[:, ::-1]):
+        end = rows[:, -1]
+        repeats = (rows[:, -_LEAST_RUN:] == end[:, None]).all(axis=(1, 2))
+        if repeats.mean() >= _PADDED and (end[repeats] == end[repeats][:1]).all():
+            return True
+    return False
+
+
+def _moved(model: Any, names: ModelNames, value_of: Lookup) -> Iterator[str]:
+    """Yield the layers that move what is in pictures, where targets are of each place of these."""
+    moving = [one for one in model._flatten_layers(include_self=False) if isinstance(one, _MOVES)]
+    if not moving:
+        return
+    prediction, label = value_of("prediction/loss"), value_of("label/loss")
+    if prediction is None or label is None or prediction.ndim != 4 or label.ndim < 3:
+        return
+    if prediction.shape[1:3] == label.shape[1:3] and min(label.shape[1:3]) > 1:
+        for layer in moving:
+            if name := names.of_layer(layer):
+                yield name
 
 
 def normalizations(model: Any) -> Iterator[Any]:
@@ -731,6 +787,20 @@ _LOOKS = (0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5
 _STAYS_EARLY, _ENDS_EARLY, _FELL, _NOTHING = 0.05, 0.3, 0.1, 5e-4
 #: Of fewer steps nothing is said.
 _LEAST_SCHEDULED = 100
+
+
+def _averaged(model: Any, given: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield an optimizer whose average of weights, which ``fit`` ends with, is what they began as.
+
+    Args:
+        given: The arguments of ``fit``.
+    """
+    optimizer, total = model.optimizer, _steps_of(given)
+    if total and optimizer.use_ema and not optimizer.ema_overwrite_frequency:
+        steps = total + int(keras.ops.convert_to_numpy(optimizer.iterations))
+        share = float(optimizer.ema_momentum) ** steps
+        if share > _MOST_OF_FIRST:
+            yield f"setup/first_weights/{type(optimizer).__name__}", share
 
 
 def _schedule(model: Any, given: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

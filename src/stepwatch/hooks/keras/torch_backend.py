@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import keras
 import numpy as np
 import torch
 
@@ -13,11 +14,12 @@ from ...model.record import TensorInfo
 from ...numerics.packed import Rows
 from ...numerics.statistics import Row
 from ..patching import PatchSet
+from ..torch.broadcast import targets_per_prediction
 from ..torch.device import DeviceBatch
 from ..torch.left_gradients import LeftGradients
 from ..torch.observe import Observer
 from ..torch.tensors import to_numpy
-from .backend import Array, Backend, Session, Variables
+from .backend import Array, Backend, Session, StepFacts, Variables
 
 
 class TorchBackend(Backend):
@@ -47,14 +49,22 @@ class TorchBackend(Backend):
         return self._left_gradients.steps(optimizer, [one.value for one in variables])
 
     @contextmanager
-    def _following_gradients(self) -> Iterator[None]:
-        """Follow which gradients a step leaves in what an optimizer updates; see the class."""
+    def _following_gradients(self, facts: StepFacts, data: Any) -> Iterator[None]:
+        """Follow what is differentiated in a step, and which gradients that leaves; see the class.
+
+        Args:
+            facts: Of the step.
+            data: What it is given.
+        """
         patches, left = PatchSet(), self._left_gradients
 
         def following(original: Callable[..., Any]) -> Callable[..., Any]:
             def backward(tensors: Any, *args: Any, **keywords: Any) -> Any:
                 with suppress(Exception):
                     left.before_backward(tensors)
+                with suppress(Exception):  # it is no one number, or no batch is known
+                    compared = targets_per_prediction(tensors, len(keras.tree.flatten(data)[0]))
+                    facts.compared = facts.compared if compared is None else float(compared)
                 try:
                     return original(tensors, *args, **keywords)
                 finally:
@@ -91,12 +101,12 @@ class TorchBackend(Backend):
                 session.note("no gradients and outputs inside of torch.compile")
                 returned = function(data)
             else:
-                with session.collecting(only_losses=only_losses):
+                with session.collecting(only_losses=only_losses) as trace:
                     if only_losses:
                         self._left_gradients.forget()
                         returned = function(data)
                     else:
-                        with self._following_gradients():
+                        with self._following_gradients(trace.facts, data):
                             returned = function(data)
             session.ran({}, returned, variables, optimizer_variables)
             return returned

@@ -48,8 +48,10 @@ from .layers import (
     LOSS_EVENTS,
     LayerCall,
     ModelNames,
+    TracedDraws,
     depends_on_mode,
     has_own_penalties,
+    is_as_drawn,
     is_in_training,
     is_penalized,
     slot_names,
@@ -204,6 +206,7 @@ class BatchTracker:
         # Steps of optimizers in a step that was observed in full, and in all so far.
         self._num_updates = self._num_optimizer_steps = 0
         self._num_unfilled = 0  # normalizations that have no statistics to go by
+        self._draws = TracedDraws()
 
     @property
     def failure(self) -> str:
@@ -414,6 +417,8 @@ class BatchTracker:
         evidence.padding(step, facts.calls, facts.batches, self._value)
         if self._mode is Mode.TRAIN and step.wants(SETUP):
             found = {f"setup/same_noise/{name}": 1.0 for name in facts.same_noise}
+            untracked = [one.name for one in facts.untracked if is_as_drawn(one)]
+            found |= {f"setup/untracked/{name}": 1.0 for name in untracked}
             found |= {f"setup/unused_penalty/{name}": 1.0 for name in self._unused_penalties()}
             evidence.numbers(step, SETUP, found)
         if self._mode is Mode.TRAIN and self._is_plain:
@@ -438,6 +443,8 @@ class BatchTracker:
                 continue
             loss = scalar_value(step.statistics_of(row))
             found[name] = compared_targets(prediction, label, loss)
+        if self._facts.compared:
+            found["loss"] = self._facts.compared
         return found
 
     def _value(self, name: str) -> Array | None:
@@ -527,9 +534,16 @@ class BatchTracker:
     @guarded
     def called(self, layer: Any, given: Sequence[Any], call: LayerCall) -> None:
         trace, name = self._step_trace, self._names.of_layer(layer)
-        if trace is None or name is None:
+        if trace is None:
             return
         facts = trace.facts
+        if name is None:
+            is_within = not call.is_outermost and self._kind == "train" and layer.trainable
+            if is_within and layer._trainable_variables and len(facts.untracked) < MOST_BATCHES:
+                facts.untracked.append(layer)
+            return
+        if self._kind == "train":
+            self._draws.begins(layer, given)
         if depends_on_mode(layer) and call.training is not None:
             facts.modules += 1
             in_training = is_in_training(layer, call.training)
@@ -614,8 +628,11 @@ class BatchTracker:
     @guarded
     def returned(self, layer: Any, output: Any) -> None:
         name = self._names.of_layer(layer)
-        if name is not None and self._step_trace is not None and has_own_penalties(layer):
-            self._step_trace.facts.penalties.add(name)
+        if name is not None and self._step_trace is not None:
+            if has_own_penalties(layer):
+                self._step_trace.facts.penalties.add(name)
+            if self._draws.ended(layer):
+                self._step_trace.facts.same_noise.add(name)
         if name is not None:
             for path, tensor in tensors_in(output):
                 self._note(f"output/{name}{path}", "outputs", tensor)

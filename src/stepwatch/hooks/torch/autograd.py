@@ -185,6 +185,25 @@ def softmaxes_over_first(loss: torch.Tensor, size: int, names: Mapping[int, str]
             yield _title(node, consumers, names, consumers[node])
 
 
+def softmaxes_of_one(loss: torch.Tensor, names: Mapping[int, str]) -> Iterator[str]:
+    """Yield the softmaxes over one element, which is 1 whatever is learnt, that a loss is made of.
+
+    Of matrices, and of ``[samples, places, 1]``: attention to the one token there is has an axis of
+    heads.
+
+    Args:
+        loss: Of which no gradients were computed yet.
+        names: Of the parameters, by ``id``.
+    """
+    consumers = {} if loss.grad_fn is None else forward_order(loss.grad_fn)
+    for node in consumers:
+        shape = output_shape(node) if operation(node) in ("softmax", "log_softmax") else ()
+        if len(shape) not in (2, 3) or min(shape[:-1]) < 2 or shape[-1] != 1:
+            continue
+        if dimension(node, len(shape)) == len(shape) - 1:
+            yield _title(node, consumers, names, consumers[node])
+
+
 def norms_over_first(loss: torch.Tensor, size: int) -> Iterator[str]:
     """Yield the products of what was divided by its norm over the first dimension, the samples.
 

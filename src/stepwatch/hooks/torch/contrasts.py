@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -71,6 +72,9 @@ _OF_LOGITS = frozenset({
 # What takes some rows of a tensor, and at most so many operations that are followed from a product.
 _TAKES_ROWS = frozenset({"split", "split_with_sizes", "slice", "select", "unbind", "index"})
 _MOST_FOLLOWED = 16
+# Of fewer samples nobody can tell whether pairs are alike, and more are not compared. Those that
+# are alike are nearer than others by so many standard errors; by fewer it may be chance.
+_LEAST_ALIKE, _MOST_ALIKE, _ALIKE, _BY_CHANCE = 16, 4096, 4.0, 2.0
 
 
 class Contrast(NamedTuple):
@@ -125,11 +129,15 @@ def is_with_itself(contrast: Contrast) -> bool | None:
     return any(torch.equal(*halves) for halves in (first.chunk(2), (first[::2], first[1::2])))
 
 
-def is_unpaired(contrast: Contrast) -> bool | None:
+def is_unpaired(contrast: Contrast, given: torch.Tensor | None) -> bool | None:
     """Return whether no positive is the other view of its sample; ``None`` where it is not known.
 
-    It is where all vectors are put together of those of two views, by ``torch.cat`` or in turn by
-    ``torch.stack``, and targets say for each vector which one its positive is.
+    Targets say for each vector which one its positive is. All vectors are put together of those of
+    two views, by ``torch.cat`` or in turn by ``torch.stack``; or a model was given both views at
+    once, and which samples are alike tells how these were put together.
+
+    Args:
+        given: What the model was given last, shape ``[n, ...]``; ``None`` where that is gone.
     """
     targets = (
         saved_as_is(contrast.loss, "target") if operation(contrast.loss) == "nll_loss" else None
@@ -137,23 +145,44 @@ def is_unpaired(contrast: Contrast) -> bool | None:
     num = len(contrast.first)
     if targets is None or not contrast.is_of_one or targets.shape != (num,) or num % 2:
         return None
+    targets = targets.detach().clamp(0, num - 1)
+    rows = torch.arange(num, device=targets.device)
+    halves, in_turn = (rows + num // 2) % num, rows ^ 1
     node, _ = contrast.product.next_functions[0]
     for _ in range(_MOST_FOLLOWED):
         if node is None or operation(node) in ("cat", "stack", *PRODUCTS):
             break
         node = next((one for one, _ in node.next_functions if one is not None), None)
-    if node is None or operation(node) not in ("cat", "stack") or len(node.next_functions) != 2:
-        return None
-    rows = torch.arange(num, device=targets.device)
-    if operation(node) == "cat" and node._saved_dim == 0:
-        others = (rows + num // 2) % num
-    elif operation(node) == "stack" and node._saved_dim == 1:
-        others = rows ^ 1
+    is_of_two = operation(node) in ("cat", "stack") and len(node.next_functions) == 2
+    if is_of_two and operation(node) == "cat" and node._saved_dim == 0:
+        others = halves
+    elif is_of_two and operation(node) == "stack" and node._saved_dim == 1:
+        others = in_turn
+    elif given is not None and len(given) == num:
+        alike = [one for one in (halves, in_turn) if _nearness(given, one) > _ALIKE]
+        if len(alike) != 1 or _nearness(given, targets) > _BY_CHANCE:
+            return None
+        others = alike[0]
     else:
         return None
-    targets = targets.detach().clamp(0, num - 1)
     are_pairs = bool((targets[targets] == rows).all() and (targets != rows).all())
     return are_pairs and not bool((targets == others).any())
+
+
+def _nearness(given: torch.Tensor, others: torch.Tensor) -> float:
+    """Return by how many standard errors samples are nearer to these others than to all.
+
+    Args:
+        given: Shape ``[n, ...]``.
+        others: The other sample of each, shape ``[n]``.
+    """
+    if not _LEAST_ALIKE <= len(given) <= _MOST_ALIKE or not given.is_floating_point():
+        return 0.0
+    flat = given.detach().flatten(1).float()
+    distances = torch.cdist(flat, flat)
+    rows = torch.arange(len(flat), device=flat.device)
+    nearer = distances.sum(1) / (len(flat) - 1) - distances[rows, others.to(flat.device)]
+    return float(nearer.mean() / nearer.std()) * math.sqrt(len(flat)) if bool(nearer.any()) else 0.0
 
 
 def _only_input(node: Any) -> Any:

@@ -42,6 +42,7 @@ from ..autograd import (
     is_torn,
     norms_over_first,
     products,
+    softmaxes_of_one,
     softmaxes_over_first,
     takes_last_only,
 )
@@ -51,7 +52,7 @@ from ..models import Names, uncompiled, unwrap
 from ..observe import Observer
 from ..tensors import tensors_in, to_numpy
 from .draws import RepeatedDraws
-from .variables import are_flags, columns, pairs
+from .variables import are_flags, columns, crossed_rows, pairs
 
 COLLECTION = "setup"
 #: New statistics of a batch are so much of the running ones by the convention of other libraries.
@@ -245,6 +246,7 @@ class Setup:
         self._unpaired: list[bool] = []
         # The samples of the batch that a model was given last; 0 where they are not known.
         self._num_samples = 0
+        self._given: ref[torch.Tensor] | None = None  # the first of these
         # What embeddings were given last in this step, as tokens beside their positions; how many
         # masks were compared with such.
         self._embedded: deque[torch.Tensor] = deque(maxlen=_MOST_EMBEDDED)
@@ -269,7 +271,9 @@ class Setup:
         self._model_name = type(unwrap(model)).__name__
         if not step.wants(COLLECTION):
             return
-        rows = {len(one) if one.dim() else 0 for _, one in tensors_in(inputs)}
+        given = [one for _, one in tensors_in(inputs)]
+        rows = {len(one) if one.dim() else 0 for one in given}
+        self._given = ref(given[0]) if given else None
         self._num_samples = rows.pop() if len(rows) == 1 else 0
         model = unwrap(model)
         known = self._models.get(model)
@@ -309,12 +313,17 @@ class Setup:
         if self._num_samples > 1:
             found = softmaxes_over_first(roots, self._num_samples, self._names.parameters)
             self._in_graphs.update((f"setup/over_samples/{one}", 1.0) for one in found)
+        crossed = {f"setup/crossed_rows/{one}>{other}": 1.0 for one, other in crossed_rows()}
+        self._in_graphs.update(crossed)
+        ones = softmaxes_of_one(roots, self._names.parameters)
+        self._in_graphs.update((f"setup/one_unit/{one}", 1.0) for one in ones)
+        given = None if self._given is None else self._given()
         with isolated_compute(roots.device.type):
             cosines = list(cosine_logits(roots))
             for contrast in contrasts(roots):
                 for known, found_there in (
                     (self._views, is_with_itself(contrast)),
-                    (self._unpaired, is_unpaired(contrast)),
+                    (self._unpaired, is_unpaired(contrast, given)),
                 ):
                     known += [] if found_there is None else [found_there]
             norms = list(norms_over_first(roots, self._num_samples)) if self._num_samples else []

@@ -77,6 +77,32 @@ def pairs() -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
             yield name, array.astype(np.int64)
 
 
+def crossed_rows() -> Iterator[tuple[str, str]]:
+    """Yield two variables of the script whose rows were laid out in the order of different axes.
+
+    As states of shape ``[steps, places, ...]`` and advantages of shape ``[places, steps]``, each
+    flattened to rows: row ``i`` of one belongs to another step and place than row ``i`` of the
+    other. Both flat tensors, and what they are views of, are variables.
+    """
+    flat: dict[tuple[int, int], str] = {}
+    known: list[tuple[str, torch.Tensor]] = []
+    for name, value in script_variables():
+        if type(value) is torch.Tensor and value.layout == torch.strided and value.numel():
+            known.append((name, value))
+            flat.setdefault((value.data_ptr(), len(value) if value.dim() else 0), name)
+    rows: dict[tuple[int, int], str] = {}
+    for name, value in known:
+        if value.dim() < 2 or not value.is_contiguous():
+            continue
+        first, second = value.shape[:2]
+        made = flat.get((value.data_ptr(), first * second))
+        if made is not None and made != name and min(first, second) > 1:
+            rows.setdefault((first, second), made)
+    for (first, second), made in rows.items():
+        if first < second and (second, first) in rows:
+            yield made, rows[second, first]
+
+
 def _are_pairs(values: Sequence[Any]) -> bool:
     return all(
         type(one) in (list, tuple)
