@@ -18,8 +18,9 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
@@ -36,7 +37,6 @@ _MOST_PASSES, _LEAST_CHANGED = 8, 2
 #: bytes in an array at most.
 _MOST_SAMPLES, _MOST_BYTES = 4, 1 << 25
 _MOST_ARRAYS = 16  # of a list of them
-_Loop = ast.For | ast.comprehension
 
 
 class DataReads:
@@ -235,22 +235,7 @@ def reads_labels(frame: FrameType) -> bool:
     Args:
         frame: Where it begins.
     """
-    tree = script_tree(frame.f_code.co_filename, _LARGEST)
-    if tree is None:
-        return False
-    for node in ast.walk(tree):
-        if isinstance(node, ast.For):
-            loops: list[tuple[_Loop, Sequence[ast.AST]]] = [(node, [*node.body, *node.orelse])]
-        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
-            uses = [node.elt, *(test for one in node.generators for test in one.ifs)]
-            loops = [(one, uses) for one in node.generators]
-        else:
-            continue
-        for loop, used in loops:
-            first, last = loop.iter.lineno, loop.iter.end_lineno or loop.iter.lineno
-            if first <= frame.f_lineno <= last and _uses_second_alone(loop.target, used):
-                return True
-    return False
+    return _loop_at(frame.f_code.co_filename, frame.f_lineno).is_of_labels
 
 
 def read_by_batch(frame: FrameType, data: Any) -> Iterator[str]:
@@ -263,25 +248,64 @@ def read_by_batch(frame: FrameType, data: Any) -> Iterator[str]:
         frame: Where the loop begins.
         data: A ``DataLoader``, which the loop goes through.
     """
-    tree = script_tree(frame.f_code.co_filename, _LARGEST)
-    loops = [one for one in ast.walk(tree) if isinstance(one, ast.For)] if tree is not None else ()
-    for loop in loops:
-        if not loop.iter.lineno <= frame.f_lineno <= (loop.iter.end_lineno or 0):
+    read = _loop_at(frame.f_code.co_filename, frame.f_lineno).by_number
+    variables = variables_of(frame) if read else {}
+    for name, is_slice in read:
+        held: Any = variables.get(name)
+        if is_slice:
+            is_of_samples = hasattr(held, "shape") and len(held) == len(data.dataset)
+        else:
+            is_of_samples = len(held) == len(data) and len(held[0]) == data.batch_size
+        if is_of_samples:
+            yield name
+
+
+class _Loop(NamedTuple):
+    """What the code of a loop tells.
+
+    Args:
+        is_of_labels: It is over pairs, and uses only their second parts.
+        by_number: What it reads by the number of the turn, and whether by a slice.
+    """
+
+    is_of_labels: bool = False
+    by_number: tuple[tuple[str, bool], ...] = ()
+
+
+@lru_cache(maxsize=1024)
+def _loop_at(file: str, line: int) -> _Loop:
+    """Return what is known of the loop of a script that begins at a line; nothing of none."""
+    tree = script_tree(file, _LARGEST)
+    is_of_labels, by_number = False, list[tuple[str, bool]]()
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.For):
+            loops: list[ast.For | ast.comprehension] = [node]
+            used: list[ast.AST] = [*node.body, *node.orelse]
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+            loops = [*node.generators]
+            used = [node.elt, *(test for one in node.generators for test in one.ifs)]
+        else:
             continue
-        is_counted = isinstance(loop.iter, ast.Call) and _names(loop.iter.func) == {"enumerate"}
-        if not (is_counted and isinstance(loop.target, ast.Tuple)):
+        for loop in loops:
+            if loop.iter.lineno <= line <= (loop.iter.end_lineno or loop.iter.lineno):
+                is_of_labels |= _uses_second_alone(loop.target, used)
+                by_number += _reads_by_number(loop, used)
+    return _Loop(is_of_labels, tuple(by_number))
+
+
+def _reads_by_number(
+    loop: ast.For | ast.comprehension, used: Sequence[ast.AST]
+) -> Iterator[tuple[str, bool]]:
+    """Yield what a loop over ``enumerate(...)`` reads by its number, and whether by a slice."""
+    is_counted = isinstance(loop.iter, ast.Call) and _names(loop.iter.func) == {"enumerate"}
+    if not is_counted or not isinstance(loop.target, ast.Tuple):
+        return
+    number = _names(loop.target.elts[0])
+    for node in (part for one in used for part in ast.walk(one)):
+        if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
             continue
-        number, variables = _names(loop.target.elts[0]), variables_of(frame)
-        for node in (part for one in loop.body for part in ast.walk(one)):
-            is_read = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
-            if is_read and isinstance(node.value, ast.Name) and _names(node.slice) & number:
-                held = variables.get(node.value.id)
-                if isinstance(node.slice, ast.Slice):
-                    is_of_samples = hasattr(held, "shape") and len(held) == len(data.dataset)
-                else:
-                    is_of_samples = len(held) == len(data) and len(held[0]) == data.batch_size
-                if is_of_samples:
-                    yield node.value.id
+        if isinstance(node.value, ast.Name) and _names(node.slice) & number:
+            yield node.value.id, isinstance(node.slice, ast.Slice)
 
 
 def _uses_second_alone(target: ast.expr, used: Sequence[ast.AST]) -> bool:

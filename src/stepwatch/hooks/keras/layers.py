@@ -101,9 +101,10 @@ def _random_states(layer: Any) -> list[object]:
     named = map(getattr(call, "__globals__", {}).get, getattr(call, "__code__", call).co_names)
     states: list[object] = [repr(np.random.get_state(legacy=False))]
     for one in (*vars(layer).values(), *named):
-        if isinstance(one, (np.random.Generator, np.random.RandomState)):
-            bits = getattr(one, "bit_generator", None) or one._bit_generator
-            states.append(repr(bits.state))
+        if isinstance(one, np.random.Generator):
+            states.append(repr(one.bit_generator.state))
+        elif isinstance(one, np.random.RandomState):
+            states.append(repr(one.get_state(legacy=False)))
     return states
 
 

@@ -838,7 +838,9 @@ def _has_state(optimizer: Any) -> bool:
     """Return whether an optimizer keeps anything from one step to the next."""
     schedule: Any = getattr(optimizer, "_learning_rate", None)
     is_scheduled = isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule)
-    is_plain = type(optimizer) is keras.optimizers.SGD and not optimizer.momentum
+    # On PyTorch it is one of a class below that.
+    is_sgd = isinstance(optimizer, keras.optimizers.SGD) and _is_of_keras(optimizer)
+    is_plain = is_sgd and not optimizer.momentum
     return optimizer is not None and (is_scheduled or not is_plain)
 
 
