@@ -101,6 +101,14 @@ class TestCertify:
         assert (1, "breaks") == (status, found["evaluation-twice"]["outcome"])
         assert "dropout is active" in found["evaluation-twice"]["why"]
 
+    def test_a_compiled_model_that_is_evaluated_twice_gives_the_same(self, tmp_path):
+        """What its graph observes of each batch belongs to that batch alone."""
+        compiled = "model = torch.compile(model, backend='aot_eager')\nfor epoch in"
+        text = HEALTHY.replace("for epoch in", compiled)
+        status, found = certify(tmp_path, text, "--only", "evaluation-twice")
+
+        assert (0, "holds") == (status, found["evaluation-twice"]["outcome"]), found
+
     def test_a_schedule_does_not_step_between_the_halves_of_a_batch(self, tmp_path):
         """A scheduler of torch wraps the step of its optimizer, which waits for both halves."""
         made = "optimizer = torch.optim.Adam(model.parameters(), lr=0.01)\n"

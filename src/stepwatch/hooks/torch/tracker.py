@@ -378,7 +378,7 @@ class Tracker(HookGuard):
             self._after_loss_module(module, given, output)
             return
         if type(module) in self.graphs.slots.roots:  # one like it was compiled
-            self._gather(module)  # first: what is inside ended before
+            self.gather(module)  # first: what is inside ended before
         if self.root is not None:
             name, step = self.names.of(module), self.steps.current()
             if name is not None and output is not None:
@@ -420,7 +420,7 @@ class Tracker(HookGuard):
             self._after_loss_module(module, given, output)
             return
         if type(module) in self.graphs.slots.roots:
-            self._gather(module)
+            self.gather(module)
         if module is self.root:
             step = self.steps.current()
             if step.mode is not Mode.TRAIN:
@@ -444,6 +444,7 @@ class Tracker(HookGuard):
         return bool(number) and self._budget.observe_evaluation_in_full(number)
 
     def _begin(self, model: torch.nn.Module, inputs: tuple[object, ...]) -> None:
+        self.gather()  # of the step before: nobody may have noticed that its model returned
         mode = self.steps.on_forward(model)
         if mode is Mode.EVAL:
             self.widens_evaluation(inputs, self.steps.num_trained)
@@ -581,7 +582,7 @@ class Tracker(HookGuard):
     def before_thin_backward(self, roots: object) -> None:
         self._loop.num_backward_calls += 1
         self.steps.before_backward()
-        self._gather()
+        self.gather()
         if not self._loss_since_backward and isinstance(roots, torch.Tensor) and roots.numel() == 1:
             self._on_loss("backward", roots)
         self._loss_since_backward = False
@@ -665,14 +666,14 @@ class Tracker(HookGuard):
             self._widens(step, "thawed", FULL_STEPS)
         if step.has_only_losses:
             self.resume_hooks()  # its model was interrupted, else they are on
-            self._gather()
+            self.gather()
             self.optimizers.steps(optimizer)
             self._learning_rates(step, optimizer)
             self._pass_over()
             self._loss_scale = None
             return
         self._black_box.settle(step)
-        self._gather()
+        self.gather()
         if optimizer in self._carried:
             self._num_stale += self._carried[optimizer].count()
         elif self._passed_over:
@@ -721,7 +722,7 @@ class Tracker(HookGuard):
         """Training is over: end the steps that are open."""
         if self.active and self.is_same_process():
             self._usual.leave()
-            self._gather()
+            self.gather()
             self.steps.close()
 
     # Steps that went as usual so far
@@ -809,7 +810,7 @@ class Tracker(HookGuard):
         groups, known = optimizer.param_groups, self.names.parameters
         return any(id(parameter) in known for group in groups for parameter in group["params"])
 
-    def _gather(self, owner: torch.nn.Module | None = None) -> None:
+    def gather(self, owner: torch.nn.Module | None = None) -> None:
         """Observe what ran in compiled graphs; see ``Graphs.gather``."""
         if self.graphs.gather(owner):
             self._loss_since_backward = True

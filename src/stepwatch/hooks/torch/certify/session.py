@@ -107,10 +107,12 @@ class CertifyHook(TorchHook):
     @contextmanager
     def unobserved(self) -> Iterator[None]:
         """Capture nothing of what runs within."""
+        self._tracker.gather()
         before, self._tracker.active = self._tracker.active, False
         try:
             yield
         finally:
+            self._tracker.graphs.slots.clear()  # what is compiled observes all the same
             self._tracker.active = before
 
 
