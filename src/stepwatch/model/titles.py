@@ -235,6 +235,7 @@ TITLES: Mapping[str, str] = {
     "setup:same_key": "the same random key at every step",
     "setup:same_noise": "the same noise at every step",
     "setup:crossed_rows": "rows are of different samples",
+    "setup:trained_teacher": "teacher is trained with its student",
     "setup:masks_nothing": "padding is not masked",
     "setup:moved_inputs": "pictures are moved and their targets are not",
     "setup:first_weights": "weights end as an average of what they began with",

@@ -204,6 +204,13 @@ _LAYERS = {
         " __init__, and pass seed=self.seed_generator, which draws something else each time; in"
         " JAX give the function that trains a key for each step, jax.random.fold_in(key, step)",
     ),
+    "trained_teacher": (
+        "it is asked as in evaluation what a second model, which is given the same as in training,"
+        " is to say, and the optimizer updates it too: a teacher that is trained with its student"
+        " meets it halfway, and forgets what it knew",
+        "give the optimizer the student's variables alone, as student.trainable_variables, or set"
+        " teacher.trainable = False before compile()",
+    ),
     "masks_nothing": (
         "no step of a sequence has the value that it masks, and many sequences end, or begin, in"
         " the same step over and over, as padded ones do: padding is read like data",
@@ -380,7 +387,8 @@ class Setup(Rule):
     ``unpaired``: or pairs each with another one.
     ``same_noise``: a layer of Keras, or a function of JAX, draws the same at each step.
     ``unused_penalty``: a regularizer of Keras is in no loss. ``untracked``: a layer runs within a
-    model of Keras that does not know it. ``masks_nothing``: padding has not the value that is
+    model of Keras that does not know it. ``trained_teacher``: a model of Keras that is asked what
+    another one is to say is trained with it. ``masks_nothing``: padding has not the value that is
     masked. ``moved_inputs``: pictures are flipped or moved within a model, and their targets are
     not. ``first_weights``: a moving average of weights ends as what they began with.
     ``metric``: a metric counts what its labels are not. ``unsplit``: no tree of boosting has a

@@ -1116,3 +1116,61 @@ def test_weights_of_samples_that_are_broadcast_to_all_losses_are_named(column, f
         model.fit(x, y[:, None], sample_weight=weights, batch_size=32, epochs=3, verbose=0)
 
     assert found == [one.condition for one in watch(Trial(tmp_path / "run"), ["loss_input"])]
+
+
+class Distills(keras.Model):
+    """Trains a student to say what a teacher says, and the teacher with it or not."""
+
+    def __init__(self, way):
+        super().__init__()
+        self.teacher, self.student = (keras.layers.Dense(3, "softmax") for _ in range(2))
+        self.way = way
+
+    def call(self, x, training=None):
+        return self.student(x, training=training)
+
+    def loss_of(self, x):
+        if self.way == "both learn":
+            said = self.teacher(x, training=True)
+        else:
+            said = self.teacher(x if self.way != "another input" else x + 1, training=False)
+        return keras.ops.mean(keras.losses.kl_divergence(said, self.student(x, training=True)))
+
+    def train_step(self, data):
+        x, _ = data
+        model = self.student if self.way == "student alone" else self
+        trained = model.trainable_variables
+        if keras.backend.backend() == "tensorflow":
+            import tensorflow as tf
+
+            with tf.GradientTape() as tape:
+                loss = self.loss_of(x)
+            gradients = tape.gradient(loss, trained)
+        else:
+            self.zero_grad()
+            loss = self.loss_of(x)
+            loss.backward()
+            gradients = [one.value.grad for one in trained]
+        self.optimizer.apply(gradients, trained)
+        return {"loss": loss}
+
+
+@pytest.mark.skipif(keras.backend.backend() == "jax", reason="its steps are functions of a state")
+@pytest.mark.parametrize(
+    ("way", "found"),
+    [
+        ("both", ["trained_teacher"]),
+        ("student alone", []),
+        ("both learn", []),
+        ("another input", []),
+    ],
+)
+def test_a_teacher_that_is_trained_with_its_student_is_named(way, found, tmp_path):
+    keras.utils.set_random_seed(0)
+    x, y = _data("classes")
+    model = Distills(way)
+    for one in (model.teacher, model.student, model):
+        one.build(x.shape)
+    model.compile(keras.optimizers.Adam(0.01))
+
+    assert found == conditions_of(tmp_path / "run", model, x, y)

@@ -49,6 +49,9 @@ class StepFacts:
         masked: The layers of attention whose masks say what each position sees.
         same_noise: The layers that draw for a batch by a seed that is a number.
         untracked: Layers with weights of their own that ran within the model, and are none of it.
+        asked: Models that the step calls as in training, or not: the id of what they were given,
+            themselves, and whether as in training.
+        updated: The ids of the variables whose gradients optimizers were given.
         penalties: The layers that added penalties when they ran,
         reads_penalties: and whether anything asked for those of a model.
     """
@@ -71,6 +74,8 @@ class StepFacts:
     masked: set[str] = field(default_factory=set)
     same_noise: set[str] = field(default_factory=set)
     untracked: list[Any] = field(default_factory=list)
+    asked: list[tuple[int, Any, bool]] = field(default_factory=list)
+    updated: set[int] = field(default_factory=set)
     penalties: set[str] = field(default_factory=set)
     reads_penalties: bool = False
 

@@ -417,12 +417,29 @@ class BatchTracker:
         evidence.padding(step, facts.calls, facts.batches, self._value)
         if self._mode is Mode.TRAIN and step.wants(SETUP):
             found = {f"setup/same_noise/{name}": 1.0 for name in facts.same_noise}
+            taught = ((name, 1.0) for name in self._trained_teachers())
+            found |= {f"setup/trained_teacher/{name}": number for name, number in taught}
             untracked = [one.name for one in facts.untracked if is_as_drawn(one)]
             found |= {f"setup/untracked/{name}": 1.0 for name in untracked}
             found |= {f"setup/unused_penalty/{name}": 1.0 for name in self._unused_penalties()}
             evidence.numbers(step, SETUP, found)
         if self._mode is Mode.TRAIN and self._is_plain:
             self.owner.setup.observe(step, self._model, self._names, facts, self._value, evidence)
+
+    def _trained_teachers(self) -> Iterator[str]:
+        """Yield the models that are asked what another one is to say, and are trained with it.
+
+        Both are given the same, the other one as in training, and this one as in evaluation.
+        """
+        facts = self._facts
+        for given, model, in_training in facts.asked:
+            others = (one for same, one, learns in facts.asked if same == given and learns)
+            if in_training or not any(one is not model for one in others):
+                continue
+            trained = [id(one) for one in model.trainable_variables]
+            name = self._names.of_layer(model)
+            if name and trained and facts.updated.issuperset(trained):
+                yield name
 
     def _unused_penalties(self) -> Iterator[str]:
         """Yield what has a penalty, where nothing asked for these and the model is updated."""
@@ -558,6 +575,8 @@ class BatchTracker:
         facts.in_training |= call.is_outermost and bool(call.training)
         if not call.is_outermost or facts.num_calls >= MOST_BATCHES:
             return
+        if layer is not self._model and given and call.training is not None:
+            facts.asked.append((id(given[0]), layer, call.training))
         batch = f"batch_{facts.num_calls}" if facts.num_calls else "batch"
         facts.num_calls += 1
         path = batch if layer is self._model else f"{batch}/{name}"
@@ -695,6 +714,8 @@ class BatchTracker:
             facts.num_left = (facts.num_left or 0) + left
         self._step_trace.differentiated()
         self._step_trace.facts.num_updates += 1
+        pairs = zip(gradients, variables, strict=False)
+        self._step_trace.facts.updated |= {id(one) for of, one in pairs if of is not None}
 
     @property
     def _is_plain(self) -> bool:
