@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stepwatch.hooks.keras import KerasHook
-from stepwatch.hooks.keras.setup import _weights_by_class
+from stepwatch.hooks.keras.fits import weights_by_class
 from stepwatch.rules import watch
 from stepwatch.trial import Trial
 
@@ -216,8 +216,8 @@ class TestClassWeights:
     def test_weights_of_samples_are_those_of_classes_only_if_all_are_alike(self):
         labels = np.array([0, 0, 1, 2])
 
-        assert [1.0, 2.0, 4.0] == _weights_by_class(np.array([1.0, 1, 2, 4]), labels).tolist()
-        assert _weights_by_class(np.array([1.0, 3, 2, 4]), labels) is None
+        assert [1.0, 2.0, 4.0] == weights_by_class(np.array([1.0, 1, 2, 4]), labels).tolist()
+        assert weights_by_class(np.array([1.0, 3, 2, 4]), labels) is None
 
 
 WEIGHTS = {"class_weight": {0: 0.5, 1: 4.0}}

@@ -11,8 +11,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from types import FunctionType
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
@@ -21,14 +20,23 @@ import numpy as np
 
 from ...capture.open_step import OpenStep
 from ...model.steps import Mode
-from ...numerics.measures import Floats
 from ..epoch_loops import LEAST_REMADE, is_in_every_epoch
 from ..evidence import Evidence, Lookup, shifts
 from ..lookups import MOST_IDS, Lookups, as_whole
-from ..losses import CROSS_ENTROPY, MOST_CLASSES, OF_PROBABILITIES, Array, LossCall
+from ..losses import CROSS_ENTROPY, OF_PROBABILITIES, Array, LossCall
 from ..observations import are_permuted, hides_all_but_padding, padded_share, pads_tokens
-from ..shared_rows import TrainedRows
 from .backend import StepFacts
+from .fits import (
+    MOST_TRAINED_BEFORE,
+    Fit,
+    Trained,
+    class_weights,
+    foresee,
+    has_state,
+    is_of_keras,
+    is_weighted,
+    parts,
+)
 from .layers import ModelNames
 from .pairs import PulledPairs
 from .vocabularies import Vocabularies
@@ -38,8 +46,6 @@ COLLECTION = "setup"
 MOST_NEW = 0.9
 #: And so much less than models of Keras take, 0.01 to 0.001.
 LEAST_NEW = 0.0009
-#: Of more labels the classes are not counted.
-_MOST_LABELS = 10_000_000
 #: Metrics, by their class or function, and what they are called here.
 _METRICS = {
     name: known
@@ -62,109 +68,15 @@ _MOVES = tuple(
 )
 # Sequences are padded where of so many this share end in so many steps that are the same one.
 _LEAST_PADDED, _PADDED, _LEAST_RUN = 8, 0.2, 3
-# An average of weights that holds so much of those it began with is none of the training.
-_MOST_OF_FIRST = 0.5
 # Where a metric is compared with what it takes, this share must fit.
 _FITS = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class _Fit:
-    """What ``fit`` was called with.
-
-    Args:
-        callbacks: A list, one, or a ``CallbackList``.
-        class_weights: Shape ``[classes]``, if it has weights of classes.
-        is_weighted: Whether it has weights of classes or samples, and none for validation.
-        kept: The ``id`` of each normalization whose running statistics are no longer those of a new
-            layer: it may keep them on purpose. Within a step of JAX they cannot be read.
-        foreseen: What is known of a schedule that is over too early, and of an average of weights
-            that is hardly begun when the training ends, by name.
-        remade: In how many epochs in a row the model was compiled anew and trained on.
-        trained_before: Which share of what validates the model it was trained on in earlier calls.
-    """
-
-    callbacks: object = None
-    class_weights: Floats | None = None
-    is_weighted: bool = False
-    kept: frozenset[int] = frozenset()
-    foreseen: Mapping[str, float] = field(default_factory=dict)
-    remade: int = 0
-    trained_before: float = 0.0
-
-    def monitors(self) -> Iterator[tuple[str, float]]:
-        """Yield the callbacks that monitor something: the name, and -1 where less is better."""
-        found = getattr(self.callbacks, "callbacks", self.callbacks)
-        for callback in found if isinstance(found, (list, tuple)) else [found]:
-            if not isinstance(callback, _MONITORS) or not isinstance(callback.monitor, str):
-                continue
-            if not getattr(callback, "save_best_only", True):
-                continue
-            mode = getattr(callback, "mode", "auto")
-            compares = getattr(getattr(callback, "monitor_op", None), "__name__", "")
-            sign = _SIGNS.get(mode) or _SIGNS.get(compares)
-            if sign:
-                yield f"{type(callback).__name__}/{callback.monitor}", sign
-
-
-#: More of what validates a model is what it was trained on in an earlier call of ``fit``.
-_MOST_TRAINED_BEFORE = 0.5
-
-
-class _Trained:
-    """Remembers what one model was trained on, as long as its weights go on."""
-
-    def __init__(self) -> None:
-        self._rows = TrainedRows()
-        self._weights: Array = np.empty(0)
-
-    def share(self, model: Any, rows: Array | None) -> float:
-        """Return which share of what is to validate it was trained on in earlier calls."""
-        if not np.array_equal(self._weights, _fewest_weights(model)):  # it begins anew
-            self._rows = TrainedRows()
-        return 0.0 if rows is None else self._rows.share(rows)
-
-    def add(self, model: Any, rows: Array | None) -> None:
-        """It was trained on these."""
-        if rows is not None:
-            self._rows.add(rows)
-        self._weights = _fewest_weights(model)
-
-
-def _fewest_weights(model: Any) -> Array:
-    """Return the fewest weights of a model that are trained; nothing before it is built."""
-    some = min(model.trainable_variables, key=lambda one: math.prod(one.shape), default=None)
-    return np.empty(0) if some is None else np.array(keras.ops.convert_to_numpy(some))
-
-
-def _parts(given: Mapping[str, Any]) -> tuple[Array | None, Array | None]:
-    """Return the rows that ``fit`` trains on and validates with, as far as these are arrays.
-
-    Args:
-        given: Its arguments.
-    """
-    x, validation = given.get("x"), given.get("validation_data")
-    if not isinstance(x, np.ndarray) or x.ndim < 2:
-        return None, None
-    if isinstance(validation, (tuple, list)):
-        return x, validation[0] if isinstance(validation[0], np.ndarray) else None
-    split = int(len(x) * (1 - float(given.get("validation_split") or 0.0)))
-    return x[:split], x[split:] if split < len(x) else None
-
-
-_MONITORS = (
-    keras.callbacks.EarlyStopping,
-    keras.callbacks.ReduceLROnPlateau,
-    keras.callbacks.ModelCheckpoint,
-)
-_SIGNS = {"min": -1.0, "max": 1.0, "less": -1.0, "greater": 1.0}
 
 
 class Setup:
     """Observes it in the collection ``setup``."""
 
     def __init__(self) -> None:
-        self._fit = _Fit()
+        self._fit = Fit()
         #: The ``id`` of the normalizations that have statistics, or are trained without.
         self.filled: set[int] = set()
         self._lookups: WeakKeyDictionary[Any, Lookups] = WeakKeyDictionary()
@@ -177,7 +89,7 @@ class Setup:
         # How many weights of a model could be trained as ``fit`` was called last.
         self._num_trainable: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._has_thawed = False
-        self._rows: WeakKeyDictionary[Any, _Trained] = WeakKeyDictionary()
+        self._rows: WeakKeyDictionary[Any, Trained] = WeakKeyDictionary()
 
     def compiling(self, model: Any, *_: Any, **__: Any) -> None:
         """A model is about to be compiled."""
@@ -196,7 +108,7 @@ class Setup:
     def _times_remade(self, model: Any) -> int:
         """Return in how many epochs in a row a model was compiled anew and trained on."""
         optimizer = model.optimizer
-        if not _has_state(optimizer) or not self._compiled.get(model, False):
+        if not has_state(optimizer) or not self._compiled.get(model, False):
             return 0
         last, count = self._fitted.get(model, (None, 0))
         count += last is not None and last() is not optimizer
@@ -210,16 +122,16 @@ class Setup:
             before, trains = self._fit, None
             with suppress(Exception):  # of arguments that are wrong ``fit`` itself says so
                 given = inspect.signature(original).bind_partial(model, *args, **named).arguments
-                weights = _class_weights(given), _is_weighted(given)
-                self._fit = _Fit(given.get("callbacks"), *weights, frozenset(_kept(model)))
+                weights = class_weights(given), is_weighted(given)
+                self._fit = Fit(given.get("callbacks"), *weights, frozenset(_kept(model)))
                 self._fit = replace(self._fit, remade=self._times_remade(model))
-                foreseen = dict(_averaged(model, given)) | dict(_schedule(model, given))
+                foreseen = dict(foresee(model, given))
                 self._fit = replace(self._fit, foreseen=foreseen)
                 now = len(model.trainable_variables)
                 self._has_thawed |= self._num_trainable.get(model, now) != now
                 self._num_trainable[model] = now
-                trains, validates = _parts(given)
-                share = self._rows.setdefault(model, _Trained()).share(model, validates)
+                trains, validates = parts(given)
+                share = self._rows.setdefault(model, Trained()).share(model, validates)
                 self._fit = replace(self._fit, trained_before=share)
             try:
                 return original(model, *args, **named)
@@ -283,7 +195,7 @@ class Setup:
         numbers.update(self._fit.foreseen)
         if self._fit.remade >= LEAST_REMADE:
             numbers[f"setup/remade/{model.name}"] = float(self._fit.remade)
-        if self._fit.trained_before >= _MOST_TRAINED_BEFORE:
+        if self._fit.trained_before >= MOST_TRAINED_BEFORE:
             numbers[f"setup/trained_before/{model.name}"] = self._fit.trained_before
         if self._fit.is_weighted:
             numbers.update((f"setup/weighted/{name}", 1.0) for name in {"loss": 0, **calls})
@@ -428,7 +340,7 @@ def _uncalled(model: Any, names: ModelNames) -> Iterator[str]:
     Layers of Keras build what is inside of them in ways of their own.
     """
     for owner in model._flatten_layers():
-        if owner is model or not _is_of_keras(owner):
+        if owner is model or not is_of_keras(owner):
             for layer in owner._flatten_layers(include_self=False, recursive=False):
                 makes = type(layer).build is not keras.layers.Layer.build
                 name = names.of_layer(layer)
@@ -495,7 +407,7 @@ def _over_samples(model: Any, names: ModelNames) -> Iterator[str]:
         one
         for part in parts
         for one in getattr(getattr(part, "_functional", None) or part, "operations", ())
-        if type(one).__name__ in _NORMALIZING_OPERATIONS and _is_of_keras(one)
+        if type(one).__name__ in _NORMALIZING_OPERATIONS and is_of_keras(one)
     ]
     of_layers = (one for one in parts if isinstance(one, _NORMALIZING))
     for one in dict.fromkeys((*of_layers, *operations)):
@@ -738,11 +650,6 @@ def _only_source(layer: Any) -> Any:
     return found.pop() if len(found) == 1 else None
 
 
-def _is_of_keras(one: object) -> bool:
-    kind = one if isinstance(one, FunctionType) else type(one)
-    return kind.__module__.startswith("keras.")
-
-
 def _misfits(
     model: Any, call: LossCall, prediction: Array, label: Array
 ) -> Iterator[tuple[str, float]]:
@@ -750,7 +657,7 @@ def _misfits(
     compiled = getattr(model, "_compile_metrics", None)
     for metric in getattr(compiled, "metrics", ()) or ():
         function = getattr(metric, "_fn", None)
-        if not _is_of_keras(metric) or not (function is None or _is_of_keras(function)):
+        if not is_of_keras(metric) or not (function is None or is_of_keras(function)):
             continue  # a script's own, which may have the name of one
         known = _METRICS.get(type(metric).__name__) or _METRICS.get(
             getattr(function, "__name__", "")
@@ -779,137 +686,3 @@ def _fit_of(metric: str, call: LossCall, prediction: Array, label: Array) -> tup
         return metric, 0.0 if is_of_classes else 1.0
     rows = values.sum(1 if is_of_classes else -1)
     return "rows", float(((abs(rows - 1) < 1e-3) & (values.min() >= 0)).mean())
-
-
-# Where a schedule is looked at, as shares of the steps of a training. It is over at the first of
-# them from which on it stays as it is, or next to nothing; that is too early up to such a share.
-_LOOKS = (0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9, 1)
-_STAYS_EARLY, _ENDS_EARLY, _FELL, _NOTHING = 0.05, 0.3, 0.1, 5e-4
-#: Of fewer steps nothing is said.
-_LEAST_SCHEDULED = 100
-
-
-def _averaged(model: Any, given: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Yield an optimizer whose average of weights, which ``fit`` ends with, is what they began as.
-
-    Args:
-        given: The arguments of ``fit``.
-    """
-    optimizer, total = model.optimizer, _steps_of(given)
-    if total and optimizer.use_ema and not optimizer.ema_overwrite_frequency:
-        steps = total + int(keras.ops.convert_to_numpy(optimizer.iterations))
-        share = float(optimizer.ema_momentum) ** steps
-        if share > _MOST_OF_FIRST:
-            yield f"setup/first_weights/{type(optimizer).__name__}", share
-
-
-def _schedule(model: Any, given: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Yield what is known of a schedule of Keras that is over long before the training.
-
-    Args:
-        given: The arguments of ``fit``.
-    """
-    schedule: Any = getattr(model.optimizer, "_learning_rate", None)
-    is_schedule = isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule)
-    total = _steps_of(given)
-    if not is_schedule or not _is_of_keras(schedule) or total < _LEAST_SCHEDULED:
-        return
-    first = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
-    rates = [
-        float(keras.ops.convert_to_numpy(schedule(first + round(share * total))))
-        for share in _LOOKS
-    ]
-    peak = max(rates)
-    is_over = {
-        _STAYS_EARLY: [rate <= _FELL * peak and rate == rates[-1] for rate in rates],
-        _ENDS_EARLY: [rate <= _NOTHING * peak for rate in rates],
-    }
-    for most, over in is_over.items():
-        share = next((one for at, one in enumerate(_LOOKS) if all(over[at:])), 1.0)
-        if share <= most:
-            name = type(schedule).__name__
-            yield f"setup/schedule_ends/{name}", float(round(share * total))
-            yield f"setup/schedule_total/{name}", float(total)
-            yield f"setup/schedule_left/{name}", rates[_LOOKS.index(share)] / peak
-            return
-
-
-def _has_state(optimizer: Any) -> bool:
-    """Return whether an optimizer keeps anything from one step to the next."""
-    schedule: Any = getattr(optimizer, "_learning_rate", None)
-    is_scheduled = isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule)
-    # On PyTorch it is one of a class below that.
-    is_sgd = isinstance(optimizer, keras.optimizers.SGD) and _is_of_keras(optimizer)
-    is_plain = is_sgd and not optimizer.momentum
-    return optimizer is not None and (is_scheduled or not is_plain)
-
-
-def _steps_of(given: Mapping[str, Any]) -> int:
-    """Return how many steps ``fit`` is asked for; 0 where that is not known."""
-    x: Any = given.get("x")
-    steps = given.get("steps_per_epoch")
-    if steps is None and isinstance(x, np.ndarray):
-        trained = len(x) * (1 - float(given.get("validation_split") or 0.0))
-        steps = math.ceil(trained / int(given.get("batch_size") or 32))
-    elif steps is None:
-        steps = len(x) if hasattr(x, "__len__") and not isinstance(x, (dict, list)) else 0
-    epochs = int(given.get("epochs") or 1) - int(given.get("initial_epoch") or 0)
-    return int(steps) * max(0, epochs)
-
-
-def _is_weighted(given: Mapping[str, Any]) -> bool:
-    """Return whether the training loss is weighted, and that of validation is not.
-
-    Args:
-        given: The arguments of ``fit``.
-    """
-    validation = given.get("validation_data")
-    has_weights = isinstance(validation, (tuple, list)) and len(validation) > 2
-    # Of weights of samples that are split, validation has its part.
-    of_samples = given.get("sample_weight") is not None and not given.get("validation_split")
-    return not has_weights and (of_samples or given.get("class_weight") is not None)
-
-
-def _class_weights(given: Mapping[str, Any]) -> Floats | None:
-    """Return the weights of classes, of weights of samples where they are those of their classes.
-
-    Args:
-        given: The arguments of ``fit``.
-    """
-    weights = given.get("class_weight")
-    if isinstance(weights, Mapping) and weights:
-        size = max(map(int, weights)) + 1
-        if not 1 < size <= MOST_CLASSES:
-            return None
-        found = np.ones(size)
-        for index, weight in weights.items():
-            found[int(index)] = float(weight)
-        return found
-    samples, labels = given.get("sample_weight"), given.get("y")
-    if not isinstance(samples, np.ndarray) or not isinstance(labels, np.ndarray):
-        return None
-    return _weights_by_class(samples, labels)
-
-
-def _weights_by_class(samples: Array, labels: Array) -> Floats | None:
-    """Return the weight of each class, if all its samples have the same.
-
-    Args:
-        samples: Shape ``[samples]``.
-        labels: Classes, shape ``[samples]`` or ``[samples, 1]``, or one-hot rows.
-    """
-    if samples.ndim != 1 or len(samples) != len(labels) or labels.size > _MOST_LABELS:
-        return None
-    if labels.ndim == 2:
-        labels = labels[:, 0] if labels.shape[1] == 1 else labels.argmax(1)
-    if labels.ndim != 1 or (labels != np.rint(labels)).any() or labels.min(initial=0) < 0:
-        return None
-    classes = labels.astype(np.int64)
-    size = int(classes.max(initial=0)) + 1
-    if not 1 < size <= MOST_CLASSES:
-        return None
-    weights = samples.astype(np.float64)
-    counts = np.bincount(classes, minlength=size)
-    means = np.bincount(classes, weights, minlength=size) / np.maximum(counts, 1)
-    is_of_class = np.allclose(weights, means[classes], rtol=1e-3)
-    return np.where(counts > 0, means, 1.0) if is_of_class else None
