@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from stepwatch.hooks.data_reads import DataReads, reads_labels, shuffling
+from stepwatch.hooks.data_reads import DataReads, is_split_anew, reads_labels, shuffling
 
 
 class Begun:
@@ -178,3 +178,39 @@ def test_a_read_that_fails_fails_as_without_us():
 
     with pytest.raises(IndexError):
         reads.comparing(Samples(), [0], lambda: Samples()[99])
+
+
+def part(name, of):
+    return stage(f"_{name}Dataset", _input_dataset=of)
+
+
+@pytest.mark.parametrize(
+    ("trained", "validated", "shuffles", "expected"),
+    [
+        ("Skip", "Take", shuffled(), True),
+        ("Shard", "Shard", shuffled(), True),
+        ("Skip", "Take", shuffled(_reshuffle_each_iteration=False), False),
+        ("Batch", "Batch", shuffled(), False),
+        ("Skip", "Take", part("Batch", None), False),
+    ],
+)
+def test_parts_of_what_each_pass_shuffles_anew_are_split_anew(
+    trained, validated, shuffles, expected
+):
+    parts = [part("Batch", part(name, shuffles)) for name in (trained, validated)]
+
+    assert expected == is_split_anew(*parts)
+
+
+def test_a_part_that_is_shuffled_once_more_is_split_anew_all_the_same():
+    whole = shuffled()
+    trained = shuffled(_input_dataset=part("Skip", whole))
+
+    assert is_split_anew(trained, part("Take", whole))
+
+
+def test_a_part_that_is_shuffled_after_the_split_is_one_of_its_own():
+    whole = part("Batch", None)
+    trained = stage("_Shuffle", _input_dataset=part("Skip", whole), _reshuffle_each_iteration=True)
+
+    assert not is_split_anew(trained, part("Take", whole))

@@ -112,9 +112,11 @@ class DataReads:
 
     # Whether it changes them
 
-    def _fits(self, model: Any, x: Any = None, *_: Any, **__: Any) -> None:
+    def _fits(self, model: Any, x: Any = None, *_: Any, **named: Any) -> None:
         """A model of Keras is about to be trained: on a data set of a class of the script?"""
-        del model
+        with suppress(Exception):
+            if is_split_anew(x, named.get("validation_data")):
+                self._found.add(f"split_anew/{model.name}")
         with suppress(Exception):
             kind = type(x)
             is_one = any(one.__name__ in ("PyDataset", "Sequence") for one in kind.__mro__)
@@ -224,6 +226,25 @@ def shuffling(data: Any) -> Any:
             return None if stage._reshuffle_each_iteration is False else stage
         stage, seen = getattr(stage, "_input_dataset", None), seen + 1
     return None
+
+
+def is_split_anew(trained: Any, validated: Any) -> bool:
+    """Return whether two parts of a ``tf.data.Dataset`` were taken of what each pass shuffles anew.
+
+    As ``data.take(n)`` and ``data.skip(n)`` after ``data = data.shuffle(...)``: which samples are
+    in which part is another one in each epoch.
+    """
+    stage = shuffling(validated)
+    return stage is not None and all(_is_part_of(stage, data) for data in (trained, validated))
+
+
+def _is_part_of(stage: Any, data: Any) -> bool:
+    """Return whether a data set is made of only some of what a stage gives."""
+    kinds = []
+    while data is not None and data is not stage:
+        kinds.append(type(data).__name__)
+        data = getattr(data, "_input_dataset", None)
+    return data is stage and any(re.search("Take|Skip|Shard|Filter", kind) for kind in kinds)
 
 
 def reads_labels(frame: FrameType) -> bool:

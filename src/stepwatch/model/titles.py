@@ -224,6 +224,7 @@ TITLES: Mapping[str, str] = {
     "setup:unfitted": "a normalization has seen no data",
     "setup:split_edges": "evaluated edges stay among those trained on",
     "setup:changed_by_reading": "reading a sample changes the data",
+    "setup:split_anew": "validation is split anew in each epoch",
     "setup:other_order": "values of samples are read in another order",
     "setup:reshuffled": "labels are read in another order than predictions",
     "setup:rescaled": "a scaler is fitted again to what is evaluated",

@@ -26,6 +26,13 @@ HELPERS = {
         "copy what is given before it is changed (x = self.x[i].copy(), or .clone()), or write x ="
         " x - mean in place of x -= mean",
     ),
+    "split_anew": (
+        "{0} is validated on one part of a data set and trained on another, as by take() and"
+        " skip(), after a shuffle that each pass does anew: which samples are in which part changes"
+        " from epoch to epoch, and it was trained on what validates it",
+        "split before shuffling, or shuffle once: data.shuffle(n, seed=1,"
+        " reshuffle_each_iteration=False), and shuffle the part that is trained on again",
+    ),
     "other_order": (
         "{0} has a value for each sample in the order of an earlier pass, and the training reads it"
         " by the number of the batch, while the loader shuffles anew in each epoch: each sample is"
@@ -341,6 +348,7 @@ SIGNS: Mapping[str, str] = {
     "split_edges*": "data",
     "reshuffled*": "metric",
     "other_order*": "data",
+    "split_anew*": "data",
     "changed_by_reading*": "data",
     "torn_pairs*": "data",
     "crossed_rows*": "data",
