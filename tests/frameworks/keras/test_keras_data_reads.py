@@ -109,3 +109,16 @@ class Parts(keras.utils.PyDataset):
 model.fit(Parts(), epochs=4, verbose=0)
 """
     assert expected == found(tmp_path, code)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"), [("", ["split_anew"]), (", reshuffle_each_iteration=False", [])]
+)
+def test_a_shuffle_before_the_split_makes_another_one_in_each_epoch(tmp_path, options, expected):
+    pytest.importorskip("tensorflow")
+    code = f"""{MODEL}
+import tensorflow as tf
+data = tf.data.Dataset.from_tensor_slices((X, Y)).shuffle(32{options})
+model.fit(data.skip(8).shuffle(24).batch(8), validation_data=data.take(8).batch(8), verbose=0)
+"""
+    assert expected == found(tmp_path, code)
