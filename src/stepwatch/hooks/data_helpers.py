@@ -58,18 +58,13 @@ _WATCHED: Mapping[str, tuple[str, str, Callable[..., bool], str]] = {
 }  # fmt: skip
 
 
-class DataHelpers:
-    """Watches them, once their packages are imported."""
+class Watching:
+    """Watches functions of packages, and tells each thing that is found once."""
 
     def __init__(self) -> None:
         self._replaced = PatchSet()
         self._found: set[str] = set()
         self._told: set[str] = set()
-
-    def begin(self) -> None:
-        """Watch the packages that were imported, and those that will be."""
-        for module in _WATCHED:
-            self._replaced.when_imported(module, partial(self._watch, module))
 
     def end(self) -> None:
         """Watch nothing any more."""
@@ -80,6 +75,15 @@ class DataHelpers:
         for name in sorted(self._found - self._told):
             self._told.add(name)
             yield TensorInfo(f"evaluation/{name}", "evaluations", "float64", ()), np.asarray(1.0)
+
+
+class DataHelpers(Watching):
+    """Watches them, once their packages are imported."""
+
+    def begin(self) -> None:
+        """Watch the packages that were imported, and those that will be."""
+        for module in _WATCHED:
+            self._replaced.when_imported(module, partial(self._watch, module))
 
     def _watch(self, module: str) -> None:
         owner, method, holds, what = _WATCHED[module]

@@ -25,8 +25,8 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
-from ..model.record import TensorInfo
-from .patching import Function, PatchSet, calling_first
+from .data_helpers import Watching
+from .patching import Function, calling_first
 from .script import is_script, script_tree, variables_of
 
 _LARGEST = 1_000_000  # characters of a script
@@ -39,11 +39,11 @@ _MOST_SAMPLES, _MOST_BYTES = 4, 1 << 25
 _MOST_ARRAYS = 16  # of a list of them
 
 
-class DataReads:
+class DataReads(Watching):
     """Watches who reads data sets, and ``predict()`` of Keras, once these are imported."""
 
     def __init__(self) -> None:
-        self._replaced = PatchSet()
+        super().__init__()
         # By what shuffles: the name of the model that predicted of it; where labels were read.
         self._predicted: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._read: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
@@ -52,8 +52,6 @@ class DataReads:
         self._changed: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
         self._begun: WeakSet[Any] = WeakSet()  # what has fetched a batch for a loader
         self._watched: set[type] = set()
-        self._found: set[str] = set()
-        self._told: set[str] = set()
 
     def begin(self) -> None:
         """Watch the packages that were imported, and those that will be."""
@@ -66,16 +64,6 @@ class DataReads:
             ("torch.utils.data._utils.fetch", "_MapDatasetFetcher", "fetch", self._fetching),
         ):
             self._replaced.when_imported(module, self._putting(module, owner, name, make))
-
-    def end(self) -> None:
-        """Watch nothing any more."""
-        self._replaced.remove()
-
-    def found(self) -> Iterator[tuple[TensorInfo, Any]]:
-        """Yield what was found since it was asked last, as tensors of a step."""
-        for name in sorted(self._found - self._told):
-            self._told.add(name)
-            yield TensorInfo(f"evaluation/{name}", "evaluations", "float64", ()), np.asarray(1.0)
 
     def _putting(
         self, module: str, owner: str, name: str, make: Callable[[Function], Function]
