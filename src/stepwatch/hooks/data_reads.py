@@ -46,7 +46,7 @@ class DataReads(Watching):
         super().__init__()
         # By what shuffles: the name of the model that predicted of it; where labels were read.
         self._predicted: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-        self._read: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+        self._read: WeakSet[Any] = WeakSet()
         # Of each data set: its passes, and in how many after the first which attribute changed.
         self._passes: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._changed: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
@@ -92,7 +92,7 @@ class DataReads(Watching):
             if stage is None:
                 return
             if reads_labels(frame):
-                self._read[stage] = True
+                self._read.add(stage)
                 if stage in self._predicted:
                     self._found.add(f"reshuffled/{self._predicted[stage]}")
             for name in read_by_batch(frame, data):

@@ -417,8 +417,7 @@ class BatchTracker:
         evidence.padding(step, facts.calls, facts.batches, self._value)
         if self._mode is Mode.TRAIN and step.wants(SETUP):
             found = {f"setup/same_noise/{name}": 1.0 for name in facts.same_noise}
-            taught = ((name, 1.0) for name in self._trained_teachers())
-            found |= {f"setup/trained_teacher/{name}": number for name, number in taught}
+            found |= {f"setup/trained_teacher/{name}": 1.0 for name in self._trained_teachers()}
             untracked = [one.name for one in facts.untracked if is_as_drawn(one)]
             found |= {f"setup/untracked/{name}": 1.0 for name in untracked}
             found |= {f"setup/unused_penalty/{name}": 1.0 for name in self._unused_penalties()}
