@@ -7,6 +7,7 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
+from stepwatch.hooks import terminals
 from stepwatch.hooks.terminals import (
     are_of_episodes,
     cut_offs_for_ends,
@@ -49,6 +50,14 @@ def unread_in(folder, text, name="update"):
 
 def test_ends_that_are_unpacked_and_not_read_are_found(tmp_path):
     assert [("done", "batch", 4)] == unread_in(tmp_path, SCRIPT)
+
+
+def test_all_of_a_file_are_found_without_a_call(tmp_path):
+    """As within a function of TensorFlow, of which nobody sees what it is given."""
+    file = tmp_path / "script.py"
+    file.write_text(SCRIPT)
+
+    assert ["update/done"] == [*terminals.unread_in(str(file))]
 
 
 def test_ends_that_are_an_argument_are_found(tmp_path):

@@ -129,6 +129,18 @@ def unread_ends(code: CodeType, *, is_alone: bool = True) -> tuple[Unread, ...]:
     return (found[line],) if line in found else ()
 
 
+def unread_in(file: str) -> Iterator[str]:
+    """Yield functions of a script and the ends that they leave unread, as ``FUNCTION/FLAGS``.
+
+    Args:
+        file: Its path.
+    """
+    for name in forgotten_ends(file):
+        yield f"{_SCRIPT}/{name}"
+    for one in _unread_by_line(file).values() if is_script(file) else ():
+        yield f"{one.function}/{one.name}"
+
+
 @lru_cache(maxsize=64)
 def forgotten_ends(file: str) -> tuple[str, ...]:
     """Return what a script calls the ends of the steps that it collects, where it never reads them.

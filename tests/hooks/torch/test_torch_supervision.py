@@ -36,8 +36,12 @@ def matches_one_by_one(ids, target, counted):
     """Return the same as ``shift_matches``, counted one by one."""
     found = np.zeros((2, len(SHIFTS)), np.int64)
     for sample, position in np.ndindex(*target.shape):
+        tokens = ids[sample].tolist()
+        while tokens and tokens[-1] == ids[sample, -1]:
+            tokens.pop()
+        length = len(tokens) if len(tokens) < ids.shape[1] - 1 else ids.shape[1]
         for number, by in enumerate(SHIFTS):
-            if counted[sample, position] and 0 <= position + by < ids.shape[1]:
+            if counted[sample, position] and 0 <= position + by < length:
                 found[1, number] += 1
                 found[0, number] += bool(target[sample, position] == ids[sample, position + by])
     return found
@@ -73,6 +77,17 @@ class TestShiftMatches:
 
         matched, compared = shift_matches(ids, ids, torch.ones_like(ids) > 0).numpy()
         assert rule.single_shift(matched, compared) is None
+
+    def test_the_end_of_a_sample_may_be_a_target_only(self):
+        """As where the last token is taken off the input, and what is left is padded."""
+        make = torch.Generator().manual_seed(0)
+        ids = torch.randint(2, 1000, (4, 9), generator=make)
+        given, target = torch.zeros(4, 16).long(), torch.zeros(4, 16).long()
+        given[:, :8] = ids[:, :8]
+        target[:, :7] = ids[:, 2:]
+
+        matched, compared = shift_matches(given, target, target > 0).numpy()
+        assert rule.single_shift(matched, compared) == 2
 
     def test_where_nothing_counts_no_shift_is_found(self):
         ids = torch.arange(12)[None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from ...model.steps import Mode
 from ..base import timed
 from ..evidence import Evidence
 from ..observations import Observations, PackedTensors, TensorRef
+from ..terminals import unread_in
 from .eager import EagerOperations
 from .graphs import (
     OF_LOSSES,
@@ -510,6 +512,10 @@ class Tapes:
         evidence.targets(step, facts.calls, facts.batches, None, value_of, compared)
         unused = {f"setup/unused_penalty/{name}": 1.0 for name in facts.penalties}
         evidence.numbers(step, "setup", unused)
+        if step.mode is Mode.TRAIN and step.wants("policy"):
+            script = str(getattr(sys.modules.get("__main__"), "__file__", None) or "")
+            ends = {f"value/unread_ends/{one}": 1.0 for one in unread_in(script)}
+            evidence.numbers(step, "policy", ends)
         if facts.modules and "loop/modules" not in step:
             modes = {"modules": facts.modules, "modules_in_eval": facts.modules_in_eval}
             evidence.numbers(step, "loop", {f"loop/{name}": one for name, one in modes.items()})

@@ -343,9 +343,13 @@ def shift_matches(ids: torch.Tensor, target: torch.Tensor, counted: torch.Tensor
 
     Returns:
         int64, shape ``[2, 5]``: for each of ``SHIFTS``, how many match, and how many there are
-        of which the other position is a token.
+        of which the other position is a token, and none of several alike that a sample ends in,
+        as padding.
     """
     before, behind = -SHIFTS[0], SHIFTS[-1]
+    ends = (ids == ids[:, -1:]).flip(1).cumprod(1).flip(1)
+    is_padding = ends.bool() & (ends.sum(1, keepdim=True) > 1)
+    ids = ids.masked_fill(is_padding, _NOTHING)
     padded = torch.nn.functional.pad(ids, (before, behind), value=_NOTHING)
     windows = padded.unfold(1, len(SHIFTS), 1)[:, : target.shape[1]]
     compared = counted[..., None] & (windows != _NOTHING)
