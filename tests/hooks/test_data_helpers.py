@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 
-from stepwatch.hooks.data_helpers import is_unfitted, splits_edges
+from stepwatch.hooks.data_helpers import Folds, is_unfitted, splits_edges
 
 
 @pytest.mark.parametrize(
@@ -40,3 +42,30 @@ def test_a_link_split_of_an_undirected_graph_is_found(told, is_undirected, held_
     graph = SimpleNamespace(is_undirected=lambda: is_undirected)
 
     assert expected == splits_edges(split, graph)
+
+
+class TestFolds:
+    @pytest.mark.parametrize(
+        ("splits", "turns"), [(KFold(4), 3), (StratifiedKFold(3), 2), (TimeSeriesSplit(4), 0)]
+    )
+    def test_a_loop_that_goes_on_to_another_fold_turns(self, splits, turns):
+        """But not one over the parts of a time series, of which each follows the one before."""
+        folds, told = Folds(), []
+        folds.begin()
+        folds.listeners.append(lambda: told.append(folds.num_turns))
+        try:
+            labels = np.arange(12) % 2
+            parts = [[*map(list, one)] for one in splits.split(np.zeros((12, 1)), labels)]
+        finally:
+            folds.end()
+
+        assert ([*range(1, turns + 1)], turns) == (told, folds.num_turns)
+        assert parts == [[*map(list, one)] for one in splits.split(np.zeros((12, 1)), labels)]
+
+    def test_a_model_that_goes_on_twice_is_told_once(self):
+        folds = Folds()
+        for model in ("Net", "Other", "Net", "Net"):
+            folds.goes_on(model)
+
+        assert ["evaluation/folds/Net"] == [info.name for info, _ in folds.found()]
+        assert [] == [*folds.found()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -10,54 +12,81 @@ from stepwatch.rules.leakage import Overlap
 from tests.support.rules.made_steps import full_step, judged
 
 
-def trained(samples, *, looks=30, shuffled=True, size=16):
+def trained(samples, *, looks=30, shuffled=True, size=16, every=10):
     """Return what is known of a training on these samples, of which some steps were looked at."""
     overlap = Overlap(min_samples=20)
     random = np.random.default_rng(0)
     for look in range(looks):
         rows = random.permutation(samples) if shuffled else np.roll(samples, -size * (look % 3))
-        overlap.train(rows[:size].tolist())
+        overlap.train(rows[:size].tolist(), every * look + 1)
     return overlap
+
+
+def evaluate(overlap, *evaluated, batch=16):
+    """Evaluate some samples at a time, twice, each evaluation with its number."""
+    for _ in range(2):
+        for number, samples in enumerate(evaluated, 1):
+            for start in range(0, len(samples), batch):
+                part = list(samples[start : start + batch])
+                overlap.evaluate(part, math.nan if start else number)
+        overlap.train([1, 2], 1001)
+    return overlap.share, overlap.is_all
+
+
+SHUFFLED = np.random.default_rng(1).permutation
 
 
 class TestOverlap:
     @pytest.mark.parametrize(
-        ("evaluated", "part", "everything"),
+        ("evaluated", "share", "everything"),
         [
-            (range(80), False, True),
-            (range(200, 280), False, False),
-            (range(60, 140), True, False),
+            ([range(100)], 0, True),
+            ([range(200, 280)], 0, False),
+            ([SHUFFLED(range(60, 140))], 0.5, False),
+            # Both the training set and another one are evaluated on purpose.
+            ([range(100), range(200, 280)], 0, False),
+            ([range(100), SHUFFLED(range(60, 140))], 0.5, False),
         ],
     )
-    def test_none_some_and_all_are_told_apart(self, evaluated, part, everything):
+    def test_none_some_and_all_of_each_evaluation_are_told_apart(
+        self, evaluated, share, everything
+    ):
         """Though of the training only some samples are known."""
-        overlap = trained(np.arange(100))
-        for _ in range(2):
-            assert overlap.evaluate(list(evaluated))
+        found, is_all = evaluate(trained(np.arange(100)), *evaluated)
 
-        assert (part, everything) == (overlap.is_part, overlap.is_all)
-        assert overlap.is_compared
+        assert (pytest.approx(share, abs=0.1), everything) == (found, is_all)
 
-    def test_batches_in_order_are_not_compared(self):
+    def test_batches_in_order_are_not_taken_for_shared_samples(self):
         """Looks at every tenth step may meet the same few batches of an epoch again and again."""
-        overlap = trained(np.arange(100), shuffled=False)
-        overlap.evaluate(list(range(100)))
+        assert (0, False) == evaluate(trained(np.arange(100), shuffled=False), range(100), batch=20)
 
-        assert (False, False) == (overlap.is_part, overlap.is_all)
+    def test_single_samples_among_others_are_though_the_training_is_in_order(self):
+        overlap = trained(np.arange(48), shuffled=False, every=1)
+        rows = np.where(np.arange(48) % 3, np.arange(1000, 1048), np.arange(48))
+        share, _ = evaluate(overlap, rows, rows)
 
-    def test_where_all_of_one_and_nothing_of_another_was_seen_it_is_meant(self):
-        overlap = trained(np.arange(100))
-        for samples in (range(60), range(200, 260)):
-            overlap.evaluate(list(samples))
-
-        assert (False, False) == (overlap.is_part, overlap.is_all)
+        assert pytest.approx(1 / 3) == share
 
     def test_samples_that_are_never_seen_again_tell_nothing(self):
         """Of an endless stream it is not known how much a look misses."""
-        overlap = trained(np.arange(100_000))
-        overlap.evaluate(list(range(80)))
+        assert (0, False) == evaluate(trained(np.arange(100_000)), range(80))
 
-        assert not overlap.shares
+
+def fold(overlap, at):
+    """Train on four fifths of a hundred samples, and evaluate the rest."""
+    held = range(20 * at, 20 * at + 20)
+    rest = [one for one in range(100) if one not in held]
+    random = np.random.default_rng(at)
+    for step in range(20):
+        overlap.train(random.choice(rest, 40, replace=False).tolist(), 20 * at + step + 1)
+    overlap.evaluate(list(held), 1)
+    return overlap.num_released
+
+
+def test_a_model_that_goes_on_from_fold_to_fold_is_evaluated_on_what_it_was_trained_on():
+    overlap = Overlap(min_samples=20)
+
+    assert [0, 0, 20, 20, 20] == [fold(overlap, at) for at in range(5)]
 
 
 def sampled(at, mode, name):
@@ -73,5 +102,5 @@ def test_a_model_that_is_trained_no_longer_labels_data_for_another():
         steps += [sampled(at, Mode.TRAIN, "student"), sampled(at + 1, Mode.EVAL, "teacher")]
 
     assert [] == judged("label_leak", steps)[0]
-    asked = [sampled(at + 100, Mode.EVAL, "student") for at in range(10)]
+    asked = [sampled(at + 100, Mode.TRAIN if at == 5 else Mode.EVAL, "student") for at in range(10)]
     assert ["overlap"] == [one.condition for one in judged("label_leak", [*steps, *asked])[0]]

@@ -348,6 +348,21 @@ class TestStepSize:
 
         assert ("decay", 0.05) == (found.condition, found.threshold)
 
+    @pytest.mark.parametrize(
+        ("penalty", "rest", "found"), [(0.6, 1.4, True), (0.1, 1.4, False), (0.6, 0.3, False)]
+    )
+    def test_a_penalty_that_outweighs_the_loss_is_decay_at_the_end(self, penalty, rest, found):
+        """Not where it is next to nothing by then, or where the loss fell all the same."""
+        steps = []
+        for at in range(50):
+            of_penalty = penalty + 30 * 0.8**at
+            loss = of_penalty + rest + (2 - rest) * 0.9**at
+            more = {"weights": {"a": [max(0.9**at, 0.3)]}, "losses": {"loss/loss": [loss]}}
+            steps.append(step_of(more | {"loop": {"loop/penalty": [of_penalty]}}, at))
+
+        decays = ["decay"] if found else []
+        assert decays == [one.condition for one in judged("step_size:num_steps=30", steps)[0]]
+
     def test_a_rate_on_its_way_up_is_given_time(self):
         warms_up, stays = (
             [_trained(at, weight=1.0, ratio=1e-7, rate=1e-6 * (1 + at * up)) for at in range(40)]

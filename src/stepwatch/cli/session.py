@@ -30,7 +30,7 @@ from ..formats.settings import RunSettings, read_settings, write_settings
 from ..forward.forwarder import Forwarder, Target
 from ..hooks.base import Hook
 from ..hooks.centred import CentredWindows
-from ..hooks.data_helpers import DataHelpers
+from ..hooks.data_helpers import FOLDS, DataHelpers
 from ..hooks.data_reads import DataReads
 from ..hooks.encodings import Encodings
 from ..hooks.logged import LoggedHook
@@ -89,7 +89,7 @@ class Frameworks:
         self._say, self._attached = say, attached
         self._trains: Control | None = None
         #: How data are prepared is watched from the start: before anything trains.
-        self.prepared = Encodings(), CentredWindows(), DataHelpers(), DataReads()
+        self.prepared = Encodings(), CentredWindows(), DataHelpers(), DataReads(), FOLDS
         #: The hook that opened the run.
         self.first: Hook | None = None
 

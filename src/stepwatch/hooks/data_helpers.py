@@ -46,6 +46,9 @@ def splits_edges(split: Any, graph: Any) -> bool:
     return holds_out and not split.is_undirected and bool(graph.is_undirected())
 
 
+#: A model that goes on from one fold to the next so often is not made anew for each.
+_MOST_TURNS = 2
+
 #: By the module that is waited for: which method of which class is looked at, when something is
 #: wrong, and what that is called.
 _WATCHED: Mapping[str, tuple[str, str, Callable[..., bool], str]] = {
@@ -75,6 +78,53 @@ class Watching:
         for name in sorted(self._found - self._told):
             self._told.add(name)
             yield TensorInfo(f"evaluation/{name}", "evaluations", "float64", ()), np.asarray(1.0)
+
+
+class Folds(Watching):
+    """Watches cross-validation by scikit-learn, for the hooks whose models are trained in it.
+
+    A model that goes on from fold to fold was trained on what the later ones evaluate.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: How often a loop over the folds went on to another one.
+        self.num_turns = 0
+        #: Called as it does.
+        self.listeners: list[Callable[[], None]] = []
+        self._goes_on: dict[str, int] = {}
+
+    def begin(self) -> None:
+        """Watch the folds of scikit-learn, but for those of a time series: its parts follow."""
+        self._replaced.when_imported("sklearn.model_selection._split", self._watch)
+
+    def _watch(self) -> None:
+        folds = sys.modules["sklearn.model_selection._split"]
+        self._replaced.put(folds._BaseKFold, "split", self._counting)
+
+    def _counting(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def split(*args: Any, **named: Any) -> Iterator[Any]:
+            for number, parts in enumerate(original(*args, **named)):
+                if number:
+                    self._turn()
+                yield parts
+
+        return split
+
+    def _turn(self) -> None:
+        self.num_turns += 1
+        for listen in self.listeners:
+            with suppress(Exception):
+                listen()
+
+    def goes_on(self, model: str) -> None:
+        """A model that was trained in the fold before is trained on; once may be on purpose."""
+        self._goes_on[model] = self._goes_on.get(model, 0) + 1
+        if self._goes_on[model] >= _MOST_TURNS:
+            self._found.add(f"folds/{model}")
+
+
+FOLDS = Folds()
 
 
 class DataHelpers(Watching):

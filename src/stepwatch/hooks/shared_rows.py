@@ -18,6 +18,8 @@ Array = npt.NDArray[np.generic]
 _NATURAL = 0.01
 #: Of so many rows, evaluated or of a class, it is told.
 _LEAST_ROWS, _LEAST_OF_CLASS = 20, 50
+#: Larger arrays are not looked at.
+_MOST_ELEMENTS = 10_000_000
 #: Labels are classes if there are no more of them.
 _MOST_CLASSES = 20
 
@@ -57,6 +59,26 @@ def shared_rows(
     return count / len(asked)
 
 
+def shared_samples(trained: Array, evaluated: Array, labels: Array) -> float:
+    """Return the same of samples of any shape, of which the first dimension is that of the rows.
+
+    0.0 also for samples that are too large to be looked at once.
+    """
+    sizes = {trained.shape[1:], evaluated.shape[1:]}
+    if len(sizes) != 1 or not trained.ndim or max(trained.size, evaluated.size) > _MOST_ELEMENTS:
+        return 0.0
+    return shared_rows(
+        _columns(trained), _columns(evaluated), labels.reshape(len(labels), -1)[:, 0]
+    )
+
+
+def _columns(samples: Array) -> Mapping[str, Array]:
+    """Return evenly spaced elements of each sample, by their place."""
+    table = samples.reshape(len(samples), -1)
+    step = -(-table.shape[1] // TrainedRows.MOST_COLUMNS)
+    return {str(at): table[:, at] for at in range(0, table.shape[1], max(step, 1))}
+
+
 class TrainedRows:
     """Remembers the rows that one model was trained on, from training to training.
 
@@ -87,9 +109,7 @@ class TrainedRows:
         return float(np.isin(asked, self._known).mean())
 
     def _of(self, rows: Array) -> npt.NDArray[np.uint64]:
-        table = rows[: self.MOST_ROWS].reshape(min(len(rows), self.MOST_ROWS), -1)
-        step = -(-table.shape[1] // self.MOST_COLUMNS)
-        return _digests({str(at): table[:, at] for at in range(0, table.shape[1], max(step, 1))})
+        return _digests(_columns(rows[: self.MOST_ROWS]))
 
 
 def _digests(columns: Mapping[str, Array]) -> npt.NDArray[np.uint64]:

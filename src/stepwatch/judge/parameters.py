@@ -67,8 +67,7 @@ DEFAULT_RULES = (
     "repeated_data",
     "input_drift",
     "input_scale",
-    # to evaluate on what was trained on is common, and no leak
-    "label_leak:max_overlap=1",
+    "label_leak",
     "attention_instability",
     "output_logit_drift",
     "embedding_drift:max_cosine=0.8",

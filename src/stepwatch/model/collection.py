@@ -15,6 +15,7 @@ STAGES = ("setting", "weight", "data", "output", "loss", "gradient", "update", "
 _EVERYWHERE = SavePolicy()
 _TENTH = SavePolicy(statistics=Schedule(every=10))
 # Summaries: a few numbers of each tensor, of which every one is wanted.
+_WHOLE = SavePolicy(statistics=None, raw=EVERY_STEP)
 _SUMMARY = SavePolicy(statistics=None, raw=Schedule(every=10))
 _ON_REQUEST = SavePolicy(statistics=None)
 _FEW_RAW = SavePolicy(
@@ -78,7 +79,7 @@ _SPECS = (
         "attention", "output", "outputs", ("attention",), "module", policy=_TENTH, models="some"
     ),
     CollectionSpec("batches", "data", "data", ("batch",), policy=SavePolicy(digest=EVERY_STEP)),
-    CollectionSpec("samples", "data", "data", ("sample",), policy=_SUMMARY),
+    CollectionSpec("samples", "data", "data", ("sample",), policy=_WHOLE),
     CollectionSpec("channels", "data", "data", policy=_ON_REQUEST),
     CollectionSpec(
         "tokens", "data", "data", ("token", "token_count"), "module", policy=_ON_REQUEST

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -18,106 +20,220 @@ from ..model.steps import Mode
 from ..numerics.measures import correlations, listed, number
 from ..numerics.statistics import MAX, MIN
 from .data import COPY_SHARE
-from .shared import dependence_samples, in_a_row, of_same_loss, prefixed
+from .shared import begun_anew, dependence_samples, in_a_row, of_same_loss, prefixed
 
-#: So many samples of the training are remembered.
+#: So many samples are remembered: of the training, and of what was evaluated before.
 MOST_SAMPLES = 1 << 18
 #: Looks at the training by which it is known how many of its samples are known again.
 KNOWN_SAMPLES = 5
+#: So many looks at the training are remembered.
+MOST_LOOKS = 4096
 #: What is known again of the training, at least, before an evaluation is compared with it.
 LEAST_KNOWN = 0.4
-#: So many samples of evaluations are compared, at least, before anything is reported.
+#: So many samples of an evaluation must be expected among the known ones, had it been trained on.
+LEAST_EXPECTED = 20
+#: Of what was trained on such a part is known again, at least.
+ALL = 0.8
+#: Where only some batches of an unshuffled training are known, these are longer runs of samples.
+LONGEST_RUN = 4
+#: Of samples that were trained on so many are expected to be so since the last evaluation; and if
+#: it is none, in so many evaluations, these were trained on before, and are not any more.
+LEAST_LATE, LEAST_FOLDS = 4.0, 2
+#: So many samples of evaluations must be compared before all of them are said to be trained on.
 LEAST_COMPARED = 100
-#: Estimated shares of an evaluation that was trained on: nothing, and everything.
-NONE, ALL = 0.005, 0.8
+
+
+@dataclass
+class _Part:
+    """Batches of one evaluation.
+
+    Args:
+        looked: How many samples were looked at,
+        shared: how many of them are known to be trained on,
+        expected: and how many would be if all were.
+        late: How many of the shared ones were trained on since the last evaluation,
+        expected_late: and how many would be, were all of what is known trained on again and again.
+        touched: Batches of which any sample was trained on,
+        between: and those of which that is true of some samples only.
+    """
+
+    looked: int = 0
+    shared: int = 0
+    expected: float = 0.0
+    late: int = 0
+    expected_late: float = 0.0
+    touched: int = 0
+    between: int = 0
+
+    @property
+    def is_all(self) -> bool:
+        return self.shared >= ALL * self.expected
+
+    @property
+    def is_some(self) -> bool:
+        scatter = 2 * math.sqrt(self.expected * max(0.0, 1 - self.expected / self.looked))
+        is_less = 0 < self.shared < ALL * self.expected - scatter
+        return is_less and 2 * self.between >= self.touched
 
 
 class Overlap:
-    """Remembers the digests of samples.
+    """Remembers the digests of the samples that one model was trained on.
 
     Only some steps are sampled, so what is known again of the samples of an evaluation is a lower
-    bound of those that were trained on. Where batches are shuffled, how much of the training itself
-    is known again, once it repeats its samples, gives how low: the one over the other estimates the
-    share.
+    bound of those that were trained on. How much of the training itself is known again, once it
+    repeats its samples, gives how low: the one over the other estimates the share. Where all of one
+    evaluation was trained on and nothing of another,
+    both are evaluated on purpose.
 
     Args:
-        min_samples: With fewer samples of an evaluation at a step nothing is estimated.
+        min_samples: So many samples must be shared before they are some of an evaluation.
     """
 
     def __init__(self, min_samples: int) -> None:
         self._min_samples = min_samples
         self._trained: set[int] = set()
+        # What was trained on since the last evaluation, whether one is on, and is compared.
+        self._since, self._evaluates, self._compares = set[int](), False, False
         self._known: deque[tuple[int, int]] = deque(maxlen=KNOWN_SAMPLES)
         self._repeats = self._num_trained = 0
-        self._batches: set[int] = set()
-        self._in_order = False
-        self._shared: set[int] = set()
-        self._num_evaluated = self._compared = 0
-        #: Estimated shares at the steps that could be compared.
-        self.shares: list[float] = []
+        # The last step at which each batch was looked at; after how many they come again.
+        self._batches: dict[int, int] = {}
+        self._period = 0
+        self._looks: deque[int] = deque(maxlen=MOST_LOOKS)
+        # What was evaluated and not trained on by then; how many of it were trained on later.
+        self._held: set[int] = set()
+        self._num_released = self._num_folds = self._num_rounds = 0
+        # Those that are not judged yet, by which evaluation they are of, and whether it is scored.
+        self._parts: dict[tuple[int, bool], _Part] = {}
+        self._pass = 0
+        #: The samples looked at of evaluations of which some samples were trained on, how many of
+        #: these are known, and how many would be if all were.
+        self.some = _Part()
+        # Samples looked at of evaluations of which all was trained on, and how many others were.
+        self._num_all = self._num_others = 0
 
-    def train(self, samples: list[int]) -> None:
-        """Add the digests of the samples of a TRAIN step."""
+    def train(self, samples: list[int], num_steps: int) -> None:
+        """Add the digests of the samples of a TRAIN step, of so many by then."""
         digests = set(samples)
+        if self._evaluates:
+            self._since, self._pass = set(), 0
+            self._evaluates = self._compares = False
         self._num_trained += len(samples)
         self._repeats += len(samples) - len(digests)
         # The very batch again: without shuffling the same few may be sampled over and over.
         batch = hash(frozenset(digests))
-        self._in_order |= batch in self._batches
-        self._batches.add(batch)
+        self._period = math.gcd(self._period, num_steps - self._batches.get(batch, num_steps))
+        self._batches[batch] = num_steps
+        self._looks.append(num_steps)
         self._known.append((len(digests & self._trained), len(digests)))
+        self._num_released += len(digests & self._held)
+        self._held -= digests
         if len(self._trained) < MOST_SAMPLES:
             self._trained |= digests
+            self._since |= digests
 
-    def evaluate(self, samples: list[int]) -> bool:
-        """Add those of an EVAL step; return whether there is training to compare them with."""
+    @property
+    def _coverage(self) -> float:
+        """Which part of the training is known again: of its batches where they repeat."""
+        if self._period:
+            return len({step % self._period for step in self._looks}) / self._period
+        return sum(known for known, _ in self._known) / sum(total for _, total in self._known)
+
+    def evaluate(
+        self, samples: list[int], evaluation: float = math.nan, is_scored: bool = True
+    ) -> bool:
+        """Add those of an EVAL step; return whether there is training to compare them with.
+
+        Args:
+            samples: Digests.
+            evaluation: Which one since the last TRAIN step begins with them; nan for none.
+            is_scored: Whether they are evaluated, and not only predicted, as all data may be.
+        """
         if not self._trained:
             return False
+        self._evaluates = True
+        self._pass = self._pass if math.isnan(evaluation) else int(evaluation)
         digests = set(samples)
-        self._num_evaluated += len(digests)
-        self._shared |= digests & self._trained
-        known = sum(known for known, _ in self._known) / sum(total for _, total in self._known)
-        if not self._in_order and known >= LEAST_KNOWN and len(digests) >= self._min_samples:
-            self._compared += len(digests)
-            self.shares.append(len(digests & self._trained) / len(digests) / known)
+        shared = digests & self._trained
+        if len(self._held) < MOST_SAMPLES:
+            self._held |= digests - shared
+        coverage = self._coverage
+        if coverage >= LEAST_KNOWN:
+            self._num_rounds += not self._compares
+            self._compares = True
+            part = self._parts.setdefault((self._pass, is_scored), _Part())
+            part.looked += len(digests)
+            part.shared += len(shared)
+            part.expected += len(digests) * coverage
+            part.late += len(shared & self._since)
+            part.expected_late += len(shared) * len(self._since) / len(self._trained)
+            part.touched += bool(shared)
+            is_between = 0 < len(shared) < ALL * len(digests) * coverage
+            part.between += is_between and _mean_run(samples, shared) <= LONGEST_RUN
+            if part.expected >= LEAST_EXPECTED:
+                self._settle(self._parts.pop((self._pass, is_scored)), is_scored)
         return True
 
-    @property
-    def num_shared(self) -> int:
-        """How many samples of EVAL were seen in TRAIN."""
-        return len(self._shared)
+    def _settle(self, part: _Part, is_scored: bool) -> None:
+        if part.is_all:
+            self._num_all += part.looked if is_scored else 0
+            self._num_folds += not part.late and part.expected_late >= LEAST_LATE
+        elif part.is_some and is_scored:
+            self.some.looked += part.looked
+            self.some.shared += part.shared
+            self.some.expected += part.expected
+        else:
+            self._num_others += 1
 
     @property
-    def num_evaluated(self) -> int:
-        """How many samples of EVAL were looked at."""
-        return self._num_evaluated
+    def share(self) -> float:
+        """The share of those evaluations that was trained on, as estimated; 0 for too few."""
+        is_known = self.some.shared >= self._min_samples
+        return min(1.0, self.some.shared / self.some.expected) if is_known else 0.0
+
+    @property
+    def is_all(self) -> bool:
+        """Whether all of each evaluation was trained on."""
+        # Another evaluation may follow the first one.
+        is_only = self._num_rounds > 1 and not self._num_others and not self.some.looked
+        return is_only and self._num_all >= LEAST_COMPARED
+
+    @property
+    def num_compared(self) -> int:
+        """How many samples were looked at of evaluations of which all was trained on."""
+        return self._num_all
+
+    @property
+    def num_released(self) -> int:
+        """How many samples were evaluated, and trained on later.
+
+        0 unless what is evaluated by then was trained on before, and is not any more.
+        """
+        return self._num_released if self._num_folds >= LEAST_FOLDS else 0
 
     @property
     def repeats(self) -> bool:
         """Whether samples repeat within a batch: such data cannot be judged."""
         return 1000 * self._repeats > self._num_trained
 
-    @property
-    def is_compared(self) -> bool:
-        """Whether so many were compared that it is known whether all or some were shared."""
-        return self._compared >= LEAST_COMPARED
 
-    @property
-    def is_part(self) -> bool:
-        """Whether some of each evaluation was trained on, and some of it was not.
+def _mean_run(samples: list[int], shared: set[int]) -> float:
+    """Return the mean length of the runs of samples in a batch that are shared.
 
-        Where all of one was and nothing of another, both are evaluated on purpose.
-        """
-        return bool(self.shares) and all(NONE < share < ALL for share in self.shares)
-
-    @property
-    def is_all(self) -> bool:
-        """Whether all of each evaluation was trained on."""
-        return bool(self.shares) and all(share >= ALL for share in self.shares)
+    Example:
+        >>> _mean_run([1, 2, 3, 4, 5], {2, 3, 5})
+        1.5
+    """
+    known = [one in shared for one in samples]
+    runs = sum(now and not before for before, now in pairwise([False, *known]))
+    return sum(known) / runs if runs else 0.0
 
 
 _LABEL_IN, _ENCODED = "boosting/label_in/", "boosting/encoded/"
-_SHARED_ROWS = "boosting/shared_rows/"
+_SHARED_ROWS = {
+    "boosting": ("boosting/shared_rows/", "of the rows of {}"),
+    "evaluations": ("evaluation/shared_rows/", "of the rows that {} is evaluated on"),
+}
 #: The share of the rows of a table that are evaluated and may be trained on, where rows differ.
 MOST_SHARED_ROWS = 0.01
 # What a column gains of what all do, in each library; trees are asked for it at full rounds.
@@ -149,12 +265,13 @@ class LabelLeak(Rule):
     Leakage is behind results of hundreds of papers that cannot be repeated (Kapoor and Narayanan:
     Leakage and the reproducibility crisis in machine-learning-based science, 2023).
 
-    ``overlap``: samples of EVAL were seen in TRAIN, by the digests of the samples: more than
-    ``max_overlap`` of them; or some of each evaluation, where it is estimated how many were not
-    looked at; or, of severity info, all of each evaluation, as who evaluates on the training data
-    means to. Data in which samples repeat within a batch is not judged. It
-    is reported once. Of boosting, rows of the evaluated tables are compared with those that are
-    trained on.
+    ``overlap``: some samples of an evaluation were seen in TRAIN, by the digests of the samples:
+    more than ``max_overlap`` of them, where it is estimated how many were not looked at; or, of
+    severity info, all of each evaluation, as who evaluates on the training data means to. Data in
+    which samples repeat within a batch is not judged. It is reported once. Of boosting, rows of the
+    evaluated tables are compared with those that are trained on. ``folds``: what is evaluated was
+    trained on before, and not since the last evaluation, and what was evaluated before is trained
+    on now: the folds of a cross-validation share one model.
     ``target_is_input``: the integer targets are the input itself, or one of several, as when the
     shift by one is missing, such as that of what a decoder is given. ``future``: a model that
     predicts the next token sees all of them, in each of its modules with attention; see also the
@@ -190,20 +307,23 @@ class LabelLeak(Rule):
     consecutive: int = parameter(5, "Looks in a row, for the others.", at_least=1)
 
     def begin(self) -> None:
-        self._overlap = Overlap(self.min_samples)
+        self._overlaps: dict[str, Overlap] = {}  # by model
         self._models: set[str] = set()
-        self._reported = False
+        self._reported: set[str] = set()  # of samples that are shared
         # The largest evaluation of each loss, and a column of boosting that makes all of the gain.
         self._evaluations: dict[str, float] = {}
         self._alone: tuple[str, float, int] | None = None
 
     def check(self, step: StepView) -> Findings:
         sampled = [tensor for tensor in step.tensors("samples") if tensor.name in tensor.record.raw]
+        if step.trains and begun_anew(step):
+            self._overlaps.clear()
         if step.trains and sampled:
             self._models = {tensor.name for tensor in sampled}
         for tensor in sampled:
             yield from self._evaluate_samples(step, tensor)
         yield from self._evaluate_centred(step)
+        yield from self._evaluate_rows(step)
         if step.mode is Mode.EVAL:
             yield from self._evaluate_alone(step)
         if step.trains:
@@ -215,43 +335,75 @@ class LabelLeak(Rule):
             yield from self._evaluate_tables(step)
 
     def _evaluate_samples(self, step: StepView, tensor: TensorView) -> Findings:
-        overlap = self._overlap
+        overlap = self._overlaps.get(tensor.name)
+        if overlap is None:
+            overlap = self._overlaps[tensor.name] = Overlap(self.min_samples)
         samples = tensor.value().ravel().tolist()
         if step.trains:
-            overlap.train(samples)
+            overlap.train(samples, step.train_step + 1)
             return
         if tensor.name not in self._models:
             return  # of a model that is not trained now, as a teacher that labels training data
-        if step.mode is not Mode.EVAL or self._reported or not overlap.evaluate(samples):
+        evaluation = step.scalar("evaluation/number", tensor.worker)
+        is_over = "warning" in self._reported
+        if is_over or not overlap.evaluate(samples, evaluation, step.mode is Mode.EVAL):
             return
         self._evaluated = True
-        share = overlap.num_shared / overlap.num_evaluated
-        enough = overlap.num_shared >= self.min_samples and not overlap.repeats
-        over = share > self.max_overlap
-        if not enough or not (over or overlap.is_compared):
+        if overlap.repeats:
             return
-        if over or overlap.is_part or overlap.is_all:
-            self._reported = True
-            yield self._shared(step, tensor, share, over=over)
+        share, released = overlap.share, overlap.num_released
+        if share > self.max_overlap:
+            yield self._overlap(
+                step,
+                tensor,
+                f"{overlap.some.shared} of {overlap.some.looked} samples of EVAL that were looked"
+                f" at up to step {step.train_step} were seen in TRAIN, {share:.1%} of them as"
+                f" estimated (> {self.max_overlap:.1%})",
+                value=share,
+            )
+        elif released >= self.min_samples:
+            yield self._overlap(
+                step,
+                tensor,
+                f"the model is evaluated on samples up to step {step.train_step} that it was"
+                f" trained on before, and not since the last evaluation; {released} that were"
+                " evaluated are trained on by now, as where it goes on from fold to fold",
+                condition="folds",
+                remedy="make the model and its optimizer anew for each fold",
+                value=1.0,
+            )
+        elif overlap.is_all and not self._reported:
+            yield self._overlap(
+                step,
+                tensor,
+                f"all samples of EVAL that were looked at, {overlap.num_compared} up to step"
+                f" {step.train_step}, were seen in TRAIN",
+                severity="info",
+                value=1.0,
+            )
 
-    def _shared(self, step: StepView, tensor: TensorView, share: float, *, over: bool) -> Finding:
-        overlap = self._overlap
-        estimate = ""
-        if not over:
-            mean = min(1.0, sum(overlap.shares) / len(overlap.shares))
-            estimate = f"; as many as {mean:.0%} were, if those not looked at are like these"
+    def _overlap(
+        self,
+        step: StepView,
+        tensor: TensorView,
+        message: str,
+        *,
+        value: float,
+        severity: str = "warning",
+        condition: str = "overlap",
+        remedy: str = "split the data before it is shuffled, repeated or augmented; take out of"
+        " training what evaluation uses",
+    ) -> Finding:
+        self._reported.add(severity)
         return self.finding(
             step,
             tensor,
-            f"{overlap.num_shared} samples of EVAL were seen in TRAIN, {share:.1%} of"
-            f" {overlap.num_evaluated} looked at up to step {step.train_step}"
-            + (f" (> {self.max_overlap:.1%})" if over else estimate),
-            severity="warning" if over or overlap.is_part else "info",
-            value=share,
+            message,
+            severity=severity,
+            value=value,
             threshold=self.max_overlap,
-            condition="overlap",
-            remedy="split the data before it is shuffled, repeated or augmented; take out of"
-            " training what evaluation uses",
+            condition=condition,
+            remedy=remedy,
         )
 
     def _evaluate_target(self, step: StepView, label: TensorView) -> Findings:
@@ -314,22 +466,6 @@ class LabelLeak(Rule):
                 condition="feature",
                 remedy=_REMEDIES["feature"],
             )
-        for group in prefixed(step, "boosting", _SHARED_ROWS):
-            for one in group:
-                if one.scalar <= MOST_SHARED_ROWS:
-                    continue
-                yield self.finding(
-                    step,
-                    one,
-                    f"{one.scalar:.0%} of the rows of {one.name.removeprefix(_SHARED_ROWS)} are"
-                    " among those that are trained on, where rows differ otherwise: what is"
-                    " evaluated was learned by heart",
-                    value=one.scalar,
-                    threshold=MOST_SHARED_ROWS,
-                    condition="overlap",
-                    remedy="split the table first, and draw rows with replacement, or repeat them,"
-                    " in the part that is trained on only",
-                )
         for group in prefixed(step, "boosting", _ENCODED):
             names = [one.name.removeprefix(_ENCODED) for one in group]
             rows = group[0].scalar
@@ -344,6 +480,24 @@ class LabelLeak(Rule):
                 value=rows,
                 remedy=_REMEDIES["encoded"],
             )
+
+    def _evaluate_rows(self, step: StepView) -> Findings:
+        """Report tables of which some rows are evaluated and trained on."""
+        for collection, (prefix, rows) in _SHARED_ROWS.items():
+            for one in (each for group in prefixed(step, collection, prefix) for each in group):
+                if one.scalar > MOST_SHARED_ROWS:
+                    yield self.finding(
+                        step,
+                        one,
+                        f"{one.scalar:.0%} {rows.format(one.name.removeprefix(prefix))} are"
+                        " among those that are trained on, where rows differ otherwise: what is"
+                        " evaluated was learned by heart",
+                        value=one.scalar,
+                        threshold=MOST_SHARED_ROWS,
+                        condition="overlap",
+                        remedy="split the table first, and draw rows with replacement, or repeat"
+                        " them, in the part that is trained on only",
+                    )
 
     def _add_gains(self, step: StepView) -> None:
         """Remember whether one column makes nearly all of the gain of a boosted model."""

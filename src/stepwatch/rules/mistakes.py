@@ -20,6 +20,11 @@ HELPERS = {
         " of what is evaluated stays among the edges that are trained on",
         "tell it that the graph has no directions: RandomLinkSplit(is_undirected=True, ...)",
     ),
+    "folds": (
+        "{0} goes on from fold to fold of a cross-validation: what a fold evaluates it was trained"
+        " on in those before, and its scores rise from fold to fold",
+        "make the model and its optimizer anew for each fold",
+    ),
     "changed_by_reading": (
         "reading a sample changes it in {0}: what is done in place to a part of an array is done"
         " to the data, and once more in each epoch",
@@ -229,6 +234,13 @@ LAYERS = {
         "call torch.manual_seed() once, before the loop; in it take a torch.Generator of its own"
         " for what is to be the same",
     ),
+    "sample_positions": (
+        "it gives each sample the position of its place in the batch, and all tokens of a sample"
+        " the same one, as the first axis is that of the samples: attention does not know in which"
+        " order they come",
+        "add positions along the axis of the tokens, as by x + pe[:, : x.size(1)] with a table of"
+        " shape (1, max_len, d_model), or give samples second and no batch_first=True",
+    ),
     "across": (
         "tokens follow one another along the axis that the layer takes for the samples, and not"
         " along that of time: what it reads lies far apart in the text, or samples come first",
@@ -350,6 +362,7 @@ SIGNS: Mapping[str, str] = {
     "other_order*": "data",
     "split_anew*": "data",
     "changed_by_reading*": "data",
+    "folds*": "data",
     "torn_pairs*": "data",
     "crossed_rows*": "data",
     "no_offset*": "data",

@@ -67,7 +67,8 @@ class Setup(Rule):
     edges of a graph are a list of pairs that was reshaped and not transposed. ``crossed_rows``: two
     tensors were flattened in the order of different axes. ``no_offset``: edges
     of several graphs are put into a batch as if each were alone. ``across``: a recurrent layer
-    reads text across the samples. ``sees_next``: a Keras model of next tokens has layers that look
+    reads text across the samples. ``sample_positions``: positions are added along the axis of the
+    samples. ``sees_next``: a Keras model of next tokens has layers that look
     ahead. ``momentum``: batch normalization takes nothing, or nearly all, of each batch into its
     running statistics, or so little that they are not there when training ends. ``class_weights``:
     the weights of classes rise with how often they occur. ``second_derivative``: derivatives of

@@ -16,6 +16,7 @@ from ..judge.rule import EvidenceView, Findings, Rule, Selection
 from ..judge.step_view import StepNumber, StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
+from ..model.steps import Mode
 from ..numerics.measures import Floats, global_norm, listed, non_finite, number
 from ..numerics.statistics import COUNT, SUM, SUM_ABS, SUM_SQ
 from .circumstances import (
@@ -29,6 +30,7 @@ from .circumstances import (
 )
 from .history import Series
 from .shared import (
+    begun_anew,
     is_of_trainable,
     is_scalar,
     is_skipped,
@@ -191,8 +193,10 @@ class WeightsMoved(Rule):
     Where a loss was not finite at the step before, what moves weights by much follows from that.
 
     ``replaced``: most parameters at once, as when averaged weights are left in the model or a
-    checkpoint is loaded. ``changed``: some parameters by very much, as by a bit that flips in
-    memory; an error only where a loss at once is above all of the last ``RECENT`` by as much again.
+    checkpoint is loaded; not where another optimizer begins with weights that the script gave
+    the model, as for the next fold of a cross-validation. ``changed``: some parameters by very
+    much, as by a bit that flips in memory; an error only where a loss at once is above all of the
+    last ``RECENT`` by as much again.
     """
 
     name = "weights_moved"
@@ -238,6 +242,9 @@ class WeightsMoved(Rule):
     def _check_weights(
         self, step: StepView, losses: Mapping[str, tuple[float, float]], *, jumped: bool
     ) -> Findings:
+        for worker in begun_anew(step):
+            if step.scalar("optimizer/begins", worker) > 0:
+                self._states.pop(worker, None)
         for group, names in self._weights.groups(step):
             worker = group.record.worker
             state = self._states.get(worker)
@@ -433,10 +440,13 @@ class StepSize(Rule):
     ``num_steps``.
     ``too_large`` and ``decay`` need that no loss fell by ``fall`` of what it was at first; weights
     of which next to nothing is left are ``decay`` all the same: the penalty on them falls, too.
+    Where the penalty is known, ``decay`` is judged at the end by what is left of the loss without
+    it: more than ``UNLEARNT`` of what that was at first, with a penalty of at least ``OUTWEIGHED``
+    of it.
     """
 
     name = "step_size"
-    needs = ("weights",)
+    needs = ("weights", "loop")
     needed_steps = "num_steps"
     training_only = True
     per_model = True
@@ -469,16 +479,25 @@ class StepSize(Rule):
         self._first_updates = FirstUpdates()
         self._early_losses: dict[str, list[float]] = {}
         self._began: StepNumber | None = None
+        self._last: StepNumber | None = None
+        self._penalties: dict[str, _Penalties] = {}
         self._inputs, self._targets = RawInputs(), RawTargets()
 
     def check(self, step: StepView) -> Findings:
         self._steps += 1
+        self._last = step.at
         self._began = self._began or step.at
         self._inputs.add(step, step.records[0])
         self._targets.add(step, step.records[0])
         losses = losses_of(step, self._losses)
         for name, value in losses.items():
             self._of_loss.setdefault(name, _Loss()).add(step.mode_step, value)
+        for worker in step.workers if len(losses) == 1 else ():
+            penalty = step.scalar("loop/penalty", worker)
+            if penalty > 0:
+                rest = next(iter(losses.values())) - penalty
+                known = self._penalties.setdefault(worker, _Penalties(rest))
+                known.penalty, known.rest = penalty, rest
         if self._steps <= EARLY_STEPS:
             yield from self._evaluate_start(step, losses)
         for group, names in self._weights.groups(step):
@@ -490,6 +509,30 @@ class StepSize(Rule):
             yield from self._evaluate_divergence(step, worker, weights)
             if weights.num_steps >= self.num_steps:
                 yield from self._evaluate(step, worker, weights)
+
+    def finish(self) -> Findings:
+        if self._last is None or self._last.train_step + 1 < self.num_steps:
+            return
+        for worker, known in self._penalties.items():
+            weights = self._of_worker.get(worker)
+            if weights is None:
+                continue
+            ratio = weights.norm / weights.first if weights.first else math.nan
+            if ratio < self.shrunk and known.outweigh:
+                yield self.finding(
+                    self._last,
+                    "",
+                    f"the l2 norm of all trained weights is {number(ratio)} times what it was at"
+                    f" first (< {number(self.shrunk)}), and the loss without the penalty on"
+                    f" weights went from {number(known.first)} to {number(known.rest)} only, with"
+                    f" a penalty of {number(known.penalty)}",
+                    worker=worker,
+                    mode=Mode.TRAIN.value,
+                    value=ratio,
+                    threshold=self.shrunk,
+                    condition="decay",
+                    remedy="lower the penalty on the weights tenfold, as regularizers.l2(1e-4)",
+                )
 
     def _evaluate_start(self, step: StepView, losses: Mapping[str, float]) -> Findings:
         """Judge the first steps, whose updates may throw a model off once and for all."""
@@ -620,6 +663,25 @@ _STEP_REMEDIES = {
     "too_small": "raise the learning rate tenfold until the loss moves; see whether gradients are"
     " clipped to next to nothing, or clipped before the scaler has unscaled them",
 }
+
+
+#: Of a loss so much is left without its penalty where little was learned, and a penalty of so much
+#: of that is too strong.
+UNLEARNT, OUTWEIGHED = 0.5, 0.25
+
+
+@dataclass(slots=True)
+class _Penalties:
+    """The penalty in a loss that was seen last, and what was left of that without it."""
+
+    first: float
+    penalty: float = 0.0
+    rest: float = 0.0
+
+    @property
+    def outweigh(self) -> bool:
+        """Whether little was learned beside what the penalty pulls the weights to."""
+        return self.rest > UNLEARNT * self.first > 0 and self.penalty > OUTWEIGHED * self.rest
 
 
 @dataclass(slots=True)

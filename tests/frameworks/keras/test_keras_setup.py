@@ -724,11 +724,23 @@ class TestNextTokens:
         assert [] == looks_ahead(tmp_path / "run", _attends, ahead=0)
 
 
+class Embeds(keras.layers.Layer):
+    """Has an embedding of its own."""
+
+    def __init__(self, size, width):
+        super().__init__()
+        self.tokens = keras.layers.Embedding(size, width)
+
+    def call(self, ids):
+        return self.tokens(ids)
+
+
 class TestPadding:
     @pytest.mark.parametrize("axes", [(1,), (1, 2)])
+    @pytest.mark.parametrize("embeds", [keras.layers.Embedding, Embeds])
     @pytest.mark.parametrize(("keeps", "told"), [(0, ["att"]), (1, [])])
-    def test_a_mask_that_keeps_the_padding_is_told(self, axes, keeps, told, tmp_path):
-        """As one of PyTorch, where True is what is hidden."""
+    def test_a_mask_that_keeps_the_padding_is_told(self, axes, embeds, keeps, told, tmp_path):
+        """As one of PyTorch, where True is what is hidden; an embedding may be within a layer."""
 
         class Mask(keras.layers.Layer):
             def call(self, ids):
@@ -740,7 +752,7 @@ class TestPadding:
         texts = [rng.integers(1, 9, rng.integers(3, 8)) for _ in range(64)]
         tokens = keras.utils.pad_sequences(texts, maxlen=8, padding="post")
         inputs = keras.Input((8,), dtype="int32")
-        attended = _attends(keras.layers.Embedding(9, 8)(inputs), attention_mask=Mask()(inputs))
+        attended = _attends(embeds(9, 8)(inputs), attention_mask=Mask()(inputs))
         model = keras.Model(inputs, keras.layers.Dense(1)(attended[:, 0]))
         model.compile("adam", "mse")
         with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
@@ -957,6 +969,40 @@ def test_a_model_that_goes_on_from_fold_to_fold_is_named(way, found, tmp_path):
 
     named = [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
     assert found == ("trained_before" in named)
+    given = Trial(tmp_path / "run").tensor_names("^checkpoint/given/")
+    assert bool(given) != found
+
+
+@pytest.mark.parametrize("how", ["fit", "evaluate", "predict"])
+@pytest.mark.parametrize(("first", "found"), [("copied", True), ("split", False)])
+def test_copies_of_a_rare_class_on_both_sides_of_a_split_are_told(how, first, found, tmp_path):
+    """Drawn with replacement before the split; afterwards only what is trained on has copies."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(600, 6)).astype("float32"), (np.arange(600) < 60).astype("float32")
+    order = rng.permutation(600)
+    if first == "split":
+        order, held_out = order[:450], order[450:]
+    order = np.concatenate([order, rng.choice(order[order < 60], 500)])
+    if first == "copied":
+        rng.shuffle(order)
+        order, held_out = order[:800], order[800:]
+    model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(1, "sigmoid")])
+    model.compile("adam", BINARY)
+    trained, labels, validation = x[order], y[order], (x[held_out], y[held_out])
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        model.fit(
+            *(trained, labels),
+            validation_data=validation if how == "fit" else None,
+            epochs=2,
+            verbose=0,
+        )
+        if how == "evaluate":
+            model.evaluate(*validation, verbose=0)
+        elif how == "predict":
+            model.predict(validation[0], verbose=0)
+
+    named = {one.condition for one in watch(Trial(tmp_path / "run"), ["label_leak"])}
+    assert found == ("overlap" in named)
 
 
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="torch refuses to differentiate it")

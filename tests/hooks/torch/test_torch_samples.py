@@ -81,12 +81,11 @@ class TestSamples:
 
         assert digests(seen)[0][8:] == digests(seen, mode="EVAL")[0]
 
-    def test_they_are_those_of_every_tenth_step(self, watched):
-        """Without statistics between."""
+    def test_they_are_those_of_every_step(self, watched):
         with watched() as seen:
             fit(mlp(), steps=11)
 
-        assert [0, 10] == sorted(digests(seen))
+        assert [*range(11)] == sorted(digests(seen))
 
     def test_micro_batches_follow_each_other(self, watched, monkeypatch):
         """Up to the most that are looked at in a step."""

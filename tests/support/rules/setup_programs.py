@@ -1057,6 +1057,53 @@ def probes(model, x, step):
     return (first.norm(dim=1) - 1).square().mean() + _boundary(model)
 
 
+class _Positions(nn.Module):
+    """Adds a table of positions, or embeds their numbers."""
+
+    def __init__(self, kind, width=8):
+        super().__init__()
+        self.kind, self.embedding = kind, nn.Embedding(64, width)
+        self.dropout = nn.Dropout(0.1)
+        self.register_buffer("table", torch.randn(64, 1, width).cumsum(0))
+
+    def forward(self, x):
+        if self.kind == "embedded":
+            return x + self.embedding(torch.arange(x.size(0))).unsqueeze(1)
+        if self.kind == "embedded along":
+            return x + self.embedding(torch.arange(x.size(1)))
+        if self.kind == "along":
+            return self.dropout(x + self.table[: x.size(1)].transpose(0, 1))
+        return self.dropout(x + self.table[: x.size(0)])
+
+
+class _Reader(nn.Module):
+    def __init__(self, kind, batch_first):
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(16, 8), _Positions(kind)
+        self.block = nn.TransformerEncoderLayer(8, 2, 16, batch_first=batch_first)
+        self.head, self.axis = nn.Linear(8, 4), int(batch_first)
+
+    def forward(self, ids):
+        return self.head(self.block(self.positions(self.tokens(ids))).mean(self.axis))
+
+
+def reads_by_position(kind, batch_first=True):
+    """Classifies texts of twelve tokens by attention and by where these are."""
+    torch.manual_seed(0)
+    ids = torch.randint(0, 16, (256, 12))
+    data = ids, (ids[:, :6].sum(1) > ids[:, 6:].sum(1)).long()
+    model = _Reader(kind, batch_first)
+    if not batch_first:
+        reader = model
+        model = nn.Sequential(_Transposed(), reader)
+    _train(model, data=data)
+
+
+class _Transposed(nn.Module):
+    def forward(self, x):
+        return x.T
+
+
 class Case(NamedTuple):
     """A program, the rule, and the beginning of the condition it finds; empty for none."""
 
@@ -1091,6 +1138,13 @@ CASES = {
             "encoder and projection",
         )
     },
+    "positions of samples": Case(partial(reads_by_position, "first"), "sample_positions"),
+    "embedded positions of samples": Case(
+        partial(reads_by_position, "embedded"), "sample_positions"
+    ),
+    "positions of tokens": Case(partial(reads_by_position, "along")),
+    "embedded positions of tokens": Case(partial(reads_by_position, "embedded along")),
+    "positions where tokens come first": Case(partial(reads_by_position, "first", False)),
     "a softmax over the samples": Case(partial(attends, 0), "over_samples"),
     "the same counted from the end": Case(partial(attends, -3), "over_samples"),
     "a softmax over the parts": Case(partial(attends, 1)),

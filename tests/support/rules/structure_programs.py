@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from functools import partial
 
 import torch
@@ -138,13 +139,13 @@ def _softmax_over_samples(outputs, y):
     return F.nll_loss(outputs.log_softmax(0), y)
 
 
-def _contrasts(outputs, y):
+def contrasts(outputs, y):
     """Each sample is to be told from all others, as two views of it are."""
     unit = F.normalize(outputs, dim=1)
     return F.cross_entropy(10 * unit @ unit.T, torch.arange(len(outputs)))
 
 
-def _plain():
+def plain():
     return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
 
 
@@ -382,6 +383,44 @@ def overlapping(trained, evaluated, steps=260):
             model.train()
 
 
+def cross_validates(begins, folds=4):
+    """Four folds of one data set, each with an optimizer of its own."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    first = deepcopy(model.state_dict())
+    x, y = _images()
+    x, y = x[:160], y[:160]
+    for fold in range(folds):
+        if fold:
+            begins(model, first)
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+        held = torch.arange(160) % folds == fold
+        rows = torch.arange(160)[~held]
+        for _ in range(8):
+            for at in rows[torch.randperm(len(rows))].split(24):
+                optimizer.zero_grad()
+                F.cross_entropy(model(x[at]), y[at]).backward()
+                optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            F.cross_entropy(model(x[held]), y[held])
+        model.train()
+
+
+def _goes_on(model, first):
+    pass
+
+
+def _is_given_back(model, first):
+    model.load_state_dict(first)
+
+
+def _is_drawn_anew(model, first):
+    for layer in model:
+        if hasattr(layer, "reset_parameters"):
+            layer.reset_parameters()
+
+
 def fits(leaks, steps=24):
     """A regression on eight features, of which one may be the target."""
     torch.manual_seed(0)
@@ -565,9 +604,8 @@ STRUCTURE = [
     Scenario("initial_state", partial(writes, part="copied", steps=8), True),
     Scenario("initial_state", partial(writes, part="tied", steps=8), False),
     Scenario("initial_state", partial(writes, part="loud", steps=8), True),
-    Scenario("dependence", partial(classifies, _plain, loss=_softmax_over_samples), True),
-    Scenario("dependence", partial(classifies, _plain), False),
-    Scenario("dependence", partial(classifies, _plain, loss=_contrasts), False),
+    Scenario("dependence", partial(classifies, plain, loss=_softmax_over_samples), True),
+    Scenario("dependence", partial(classifies, plain), False),
     Scenario("dependence", partial(forecasts, batch_first=False), True),
     Scenario("dependence", forecasts, False),
     Scenario("dependence", partial(forecasts, batch_first=False, time_first=True), False),
@@ -633,13 +671,18 @@ STRUCTURE = [
     Scenario("learning_rate_anomaly", partial(schedules, _then_constant), True),
     Scenario("learning_rate_anomaly",
              partial(schedules, partial(StepLR, step_size=20, gamma=0.5)), False),
-    Scenario("label_leak:max_overlap=1",
+    Scenario("label_leak",
              partial(overlapping, range(160), [range(120, 200)]), True),
-    Scenario("label_leak:max_overlap=1",
+    Scenario("label_leak",
              partial(overlapping, range(160), [range(160, 240)]), False),
-    Scenario("label_leak:max_overlap=1",
+    Scenario("label_leak",
              partial(overlapping, range(160), [range(160, 240), range(80), range(160, 240)]),
              False),
+    Scenario("label_leak", partial(overlapping, range(160), [range(160), range(160, 240)]), False),
+    Scenario("label_leak", partial(cross_validates, _goes_on), True),
+    *(Scenario(rule, partial(cross_validates, begins), False)
+      for rule in ("label_leak", "weights_moved", "stale_optimizer_state")
+      for begins in (_is_given_back, _is_drawn_anew)),
     Scenario("label_leak", partial(fits, True), True),
     Scenario("label_leak", partial(fits, False), False),
 ]  # fmt: skip

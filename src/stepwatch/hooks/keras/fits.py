@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
+from weakref import ref
 
 import keras
 import numpy as np
 
 from ...numerics.measures import Floats
 from ..losses import MOST_CLASSES, Array
-from ..shared_rows import TrainedRows
+from ..shared_rows import TrainedRows, shared_samples
 
 #: Of more labels the classes are not counted.
 _MOST_LABELS = 10_000_000
@@ -60,6 +61,9 @@ class Fit:
                 yield f"{type(callback).__name__}/{callback.monitor}", sign
 
 
+# So many arrays that validate a model, or that it is evaluated on, are compared with what it was
+# fitted on.
+_MOST_COMPARED = 4
 #: More of what validates a model is what it was trained on in an earlier call of ``fit``.
 MOST_TRAINED_BEFORE = 0.5
 
@@ -70,12 +74,41 @@ class Trained:
     def __init__(self) -> None:
         self._rows = TrainedRows()
         self._weights: Array = np.empty(0)
+        self._given: tuple[ref[Array], ref[Array], int] | None = None
+        self._num_compared = 0
+
+    def goes_on(self, model: Any) -> bool:
+        """Return whether the model has the weights that it was trained to."""
+        return np.array_equal(self._weights, _fewest_weights(model))
 
     def share(self, model: Any, rows: Array | None) -> float:
         """Return which share of what is to validate it was trained on in earlier calls."""
-        if not np.array_equal(self._weights, _fewest_weights(model)):  # it begins anew
+        if not self.goes_on(model):
             self._rows = TrainedRows()
         return 0.0 if rows is None else self._rows.share(rows)
+
+    def begin(self, given: Mapping[str, Any], rows: Array | None) -> None:
+        """It is about to be trained on these.
+
+        Args:
+            given: The arguments of ``fit``, which are not held.
+            rows: Those of them that are trained on, if they are an array.
+        """
+        x, y = given.get("x"), given.get("y")
+        if rows is None or not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
+            self._given = None
+        else:
+            self._given = ref(x), ref(y), len(rows)
+
+    def shared(self, rows: object) -> float:
+        """Return which share of rows it was trained on last; see ``shared_samples``."""
+        if self._given is None or self._num_compared >= _MOST_COMPARED:
+            return 0.0
+        x, y, count = self._given[0](), self._given[1](), self._given[2]
+        if x is None or y is None or not isinstance(rows, np.ndarray) or rows is x:
+            return 0.0
+        self._num_compared += 1
+        return shared_samples(x[:count], rows, y[:count])
 
     def add(self, model: Any, rows: Array | None) -> None:
         """It was trained on these."""

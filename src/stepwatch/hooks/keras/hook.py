@@ -108,6 +108,8 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
             return
         self._functions.attach()
         self._replaced.put(keras.Model, "fit", self.setup.fitting)
+        for name in ("evaluate", "predict"):
+            self._replaced.put(keras.Model, name, self.setup.evaluating)
         self._replaced.put(keras.Model, "compile", calling_first(self.setup.compiling))
         self.setup.vocabularies.put(self._replaced)
         self._replaced.put(keras.Model, "set_weights", calling_first(self._begin_set))

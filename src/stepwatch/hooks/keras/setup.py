@@ -20,6 +20,7 @@ import numpy as np
 
 from ...capture.open_step import OpenStep
 from ...model.steps import Mode
+from ..data_helpers import FOLDS
 from ..epoch_loops import LEAST_REMADE, is_in_every_epoch
 from ..evidence import Evidence, Lookup, shifts
 from ..lookups import MOST_IDS, Lookups, as_whole
@@ -90,6 +91,11 @@ class Setup:
         self._num_trainable: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._has_thawed = False
         self._rows: WeakKeyDictionary[Any, Trained] = WeakKeyDictionary()
+        # The model that ``fit`` trained last, and whether the one that it trains now goes on.
+        self._last: Callable[[], Any] = lambda: None
+        self._begins_anew = False
+        self._shared: dict[str, float] = {}  # of rows that are evaluated and trained on
+        self._num_turns = 0  # of folds, when it was called last
 
     def compiling(self, model: Any, *_: Any, **__: Any) -> None:
         """A model is about to be compiled."""
@@ -131,16 +137,45 @@ class Setup:
                 self._has_thawed |= self._num_trainable.get(model, now) != now
                 self._num_trainable[model] = now
                 trains, validates = parts(given)
-                share = self._rows.setdefault(model, Trained()).share(model, validates)
+                known = self._rows.setdefault(model, Trained())
+                goes_on = self._last() is model and known.goes_on(model)
+                self._begins_anew |= self._last() is not None and not goes_on
+                turns, self._num_turns = FOLDS.num_turns - self._num_turns, FOLDS.num_turns
+                if goes_on and turns == 1:
+                    FOLDS.goes_on(model.name)
+                known.begin(given, trains)
+                self._compare(model, validates)
+                share = known.share(model, validates)
                 self._fit = replace(self._fit, trained_before=share)
             try:
                 return original(model, *args, **named)
             finally:
                 self._fit = before
                 with suppress(Exception):
+                    self._last = ref(model)
                     self._rows[model].add(model, trains)
 
         return fit
+
+    def evaluating(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what is called in the place of ``Model.evaluate`` or ``Model.predict``."""
+
+        def evaluate(model: Any, *args: Any, **named: Any) -> Any:
+            with suppress(Exception):  # of arguments that are wrong it says so itself
+                self._compare(model, args[0] if args else named.get("x"))
+            return original(model, *args, **named)
+
+        return evaluate
+
+    def _compare(self, model: Any, rows: object) -> None:
+        """Note which share of rows that are evaluated the model was fitted on."""
+        if model in self._rows and (share := self._rows[model].shared(rows)):
+            self._shared[f"evaluation/shared_rows/{model.name}"] = share
+
+    def found(self) -> Mapping[str, float]:
+        """Return what was found of what models are given since it was asked last."""
+        shared, self._shared = self._shared, {}
+        return {**shared, **self.vocabularies.found()}
 
     def observe(
         self,
@@ -160,6 +195,9 @@ class Setup:
         lookups = self._lookups.setdefault(model, Lookups())
         _note_lookups(lookups, model, names, facts, value_of)
         self._pairs.observe(step, model, names, facts, value_of, evidence)
+        if self._begins_anew and step.mode is Mode.TRAIN and step.wants("checkpoints"):
+            self._begins_anew = False
+            evidence.numbers(step, "checkpoints", {f"checkpoint/given/{model.name}": 1.0})
         if not step.wants(COLLECTION):
             return
         calls = facts.calls
@@ -185,9 +223,8 @@ class Setup:
             ids, name = value_of(batch), names.of_layer(layer)
             if layer.mask_zero and name and ids is not None and pads_tokens(ids, 0):
                 numbers[f"setup/pads_tokens/{name}"] = 1.0
-            if ids is not None:
-                only_padding = _see_only_padding(facts, ids, value_of)
-                numbers.update((f"setup/padding_only/{name}", 1.0) for name in only_padding)
+        only_padding = _see_only_padding(facts, value_of)
+        numbers.update((f"setup/padding_only/{name}", 1.0) for name in only_padding)
         see_later = facts.see_later | set(_see_by_masks(facts, value_of))
         if see_later and _gives_next(facts, value_of):
             numbers.update((f"setup/sees_next/{name}", 1.0) for name in see_later)
@@ -569,11 +606,15 @@ def seen_keys(layer: Any, keywords: Mapping[str, Any]) -> Any:
 KEYS = "setup/keys/"
 
 
-def _see_only_padding(facts: StepFacts, ids: Array, value_of: Lookup) -> Iterator[str]:
+def _see_only_padding(facts: StepFacts, value_of: Lookup) -> Iterator[str]:
     """Yield the layers of attention whose masks hide the tokens, and leave the padding."""
+    given = (value_of(batch) for batch in facts.batches if facts.masked)
+    tokens = [one for one in given if one is not None and as_whole(one) is not None]
     for name in facts.masked:
         keys = value_of(f"{KEYS}{name}")
-        if keys is not None and hides_all_but_padding(ids[: len(keys)], keys == 0):
+        if keys is None:
+            continue
+        if any(hides_all_but_padding(ids[: len(keys)], keys == 0) for ids in tokens):
             yield name
 
 

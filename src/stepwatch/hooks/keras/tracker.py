@@ -231,7 +231,7 @@ class BatchTracker:
         self._mode, self._only_losses = step.mode, step.has_only_losses
         if self._mode is Mode.EVAL and (number := self.owner.begun_pass()):
             self._evidence.numbers(step, "evaluations", {"evaluation/number": number})
-        if found := self.owner.setup.vocabularies.found():
+        if found := self.owner.setup.found():
             self._evidence.numbers(step, "evaluations", found)
         if self._only_losses:
             return True

@@ -18,6 +18,7 @@ failure of ours into training:
 - ``all_reduced`` (tensor): the script asked for its sum, mean or the like over the processes;
 - ``module_registered`` (owner, name, part), ``optimizer_made`` (optimizer): a model is being put
   together;
+- ``initialized`` (tensor): by a function of ``torch.nn.init``;
 - ``norm_clipped`` (max_norm, norm before); ``before_value_clipping`` (parameters),
   ``value_clipped`` (parameters, clip_value);
 - ``logged`` (scalars): names and values that the script logs;

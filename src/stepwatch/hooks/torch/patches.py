@@ -74,6 +74,11 @@ LOSSES = (
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
 )
+#: What layers and scripts give parameters their first values by, in place.
+INITIALIZERS = (
+    *("uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "orthogonal_"),
+    *("xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_"),
+)
 # The place of ``create_graph`` among the arguments of ``torch.autograd.grad``.
 _CREATE_GRAPH = 4
 _ATTENTION = "scaled_dot_product_attention"
@@ -135,6 +140,9 @@ class Patches:
         self._wrap(DistributedDataParallel, "__init__", _first_argument_wrapper(emit("wrapped")))
         made = _first_argument_wrapper(emit("optimizer_made"))
         self._wrap(torch.optim.Optimizer, "__init__", made)
+        drawn_anew = _first_argument_wrapper(emit("initialized"))
+        for name in INITIALIZERS:
+            self._wrap(torch.nn.init, name, drawn_anew)
         if (reducer := reducers()) is not None:
             name = "prepare_for_backward"
             self._wrap(reducer, name, _first_argument_wrapper(emit("reducer_prepared")))

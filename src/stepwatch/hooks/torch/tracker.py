@@ -19,6 +19,7 @@ from ...capture.open_step import OpenStep
 from ...capture.recorder import Recorder
 from ...model.record import TensorInfo
 from ...model.steps import Mode
+from ..data_helpers import FOLDS
 from .autograd import SingularOperations, find_non_finite, operation
 from .collectors.activations import Activity, Quantiles, Routing
 from .collectors.attention import Attention
@@ -122,6 +123,7 @@ class Tracker(HookGuard):
         self._outputs: deque[Output] = deque(maxlen=_MOST_OUTPUTS)
         self.loss_depth = self.num_optimizer_steps = 0
         self._num_stale: float = 0  # nan where that is not known
+        self._num_turns = FOLDS.num_turns  # of folds, when a model was trained last
         self._passed_over = False  # whether an optimizer ever stepped in a step that was thinned
         self._left_gradients = LeftGradients()
         self._num_left: int | None = None  # of the step, where that is known
@@ -290,6 +292,7 @@ class Tracker(HookGuard):
             ("before_weights", checkpoints.before_weights),
             ("after_weights", checkpoints.after_weights),
             ("pretrained", checkpoints.pretrained),
+            ("initialized", checkpoints.initialized),
             ("optimizer_loaded", checkpoints.optimizer_loaded),
             ("scheduler_loaded", checkpoints.scheduler_loaded),
         )
@@ -340,12 +343,15 @@ class Tracker(HookGuard):
         self._profile.listen()
         self._averaging.scan()
         self.optimizers.may_miss()
+        FOLDS.listeners.append(self._usual.leave)
         self.active = True
 
     def detach(self) -> None:
         """Observe no more, until ``attach``."""
         self.active = False
         self._usual.leave()
+        if self._usual.leave in FOLDS.listeners:
+            FOLDS.listeners.remove(self._usual.leave)
         self.logged.remove()
         self.root, self.loss_depth, self._stepping = None, 0, []
         self.events.emit("pauses")
@@ -449,12 +455,17 @@ class Tracker(HookGuard):
         if mode is Mode.EVAL:
             self.widens_evaluation(inputs, self.steps.num_trained)
         step = self.steps.current()
+        if mode is Mode.EVAL and self.rows.shared:
+            name = f"evaluation/shared_rows/{type(unwrap(model)).__name__}"
+            self.observer.scalar(step, name, self.rows.shared, "evaluations")
+            self.rows.shared = 0.0
         if self.names.of(unwrap(model)) is None:
             self.names.add(model, plain=mode is Mode.TRAIN or self.optimizers.may_hold(model))
             if mode is Mode.TRAIN and step.has_only_losses:
                 self._budget.observe_next_in_full("another model", FULL_STEPS, evaluations=0)
         self._observe_as(step)
         if mode is Mode.TRAIN:
+            self._begin_fold(model)
             self.last_models[id(model)] = self._new_models[id(model)] = ref(model)
             self.names.set_trained(model)
         if step.has_only_losses:
@@ -464,6 +475,13 @@ class Tracker(HookGuard):
             self._black_box.begin(model, step, inputs)
         self.events.emit("model_begins", step, model, inputs)
         self._observe_output = [observe for wants, observe in self._output_observers if wants(step)]
+
+    def _begin_fold(self, model: torch.nn.Module) -> None:
+        """A model is trained, maybe for the first time in a fold of a cross-validation."""
+        turns, self._num_turns = FOLDS.num_turns - self._num_turns, FOLDS.num_turns
+        is_anew = self.checkpoints.last_turn == FOLDS.num_turns
+        if turns == 1 and self.names.is_trained(model) and not is_anew:
+            FOLDS.goes_on(type(unwrap(model)).__name__)
 
     def _begin_thin(self, step: OpenStep) -> None:
         self._profile.begin(step)

@@ -38,6 +38,7 @@ from ....formats.saved_weights import (
 )
 from ....numerics.digest import digest
 from ....runtime.background import Background
+from ...data_helpers import FOLDS
 from ..device import device_digest
 from ..internals import is_mid_epoch, isolated_compute
 from ..models import Names, Optimizers, uncompiled, unwrap
@@ -244,6 +245,8 @@ class Checkpoints:
         self._recorder, self._names, self._observer = recorder, names, observer
         self._optimizers, self._num_steps = optimizers, num_steps
         self._observe_in_full = observe_in_full
+        #: In which fold of a cross-validation weights were given to a model last, -1 for never.
+        self.last_turn = -1
         self._last_loader: Callable[[], Any] | None = None
         self._background: Background[SavedWeights] | None = None
         self._saved: set[int] = set()
@@ -376,6 +379,7 @@ class Checkpoints:
         unexpected: Sequence[str],
     ) -> None:
         """Weights were loaded into a module."""
+        self.last_turn = FOLDS.num_turns
         before, self._before = self._before, None
         if before is None or before.module() is not module or not isinstance(state, Mapping):
             return
@@ -396,6 +400,14 @@ class Checkpoints:
         digests = digests_of(given)
         facts["saved"] = self._who_saved(digests)
         self._add(module, facts, before, [name for name in given if name in own], file)
+
+    def initialized(self, tensor: torch.Tensor) -> None:
+        """A function gave a tensor first values: a model that was trained may begin anew."""
+        if self._num_steps() and id(tensor) in self._names.parameters:
+            self.last_turn = FOLDS.num_turns
+            for root in self._names.roots:
+                if self._names.is_trained(root) and any(one is tensor for one in root.parameters()):
+                    self._tell(GIVEN, root, self._num_steps())
 
     def _trained_by(self, module: torch.nn.Module) -> list[ref[torch.optim.Optimizer]]:
         """Return the optimizers that hold a parameter of a module."""

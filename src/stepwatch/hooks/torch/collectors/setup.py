@@ -226,6 +226,65 @@ def _attribute(value: object, name: str) -> object:
     return getattr(value, name, None) if is_of_geometric else None
 
 
+class SamplePositions:
+    """Whether positions are told by the place of a sample in its batch, and not of a token in it.
+
+    As ``x + pe[:x.size(0)]`` does where samples come first: what follows, which is told so by its
+    ``batch_first``, is given the same position for all tokens of a sample.
+    """
+
+    def __init__(self) -> None:
+        # Layers that gave positions along the first axis in this step, by the length of that.
+        self._along_first: dict[int, str] = {}
+
+    def returned(
+        self, module: torch.nn.Module, name: str, given: object, output: object
+    ) -> str | None:
+        """A module returned: note its positions; return the layer whose are those of samples."""
+        if type(given) is not torch.Tensor or not given.is_cpu:
+            return None
+        if isinstance(module, torch.nn.Embedding):
+            if given.dim() == 1 and _counts_up(given):
+                self._along_first[len(given)] = name
+        elif given.dim() == 3 and isinstance(module, _OF_POSITIONS):
+            samples, length, _ = given.shape
+            if getattr(module, "batch_first", False) and samples != length:
+                return None if length in self._along_first else self._along_first.get(samples)
+        elif given.dim() == 3 and type(output) is torch.Tensor and output.shape == given.shape:
+            tables = (one for one in module._buffers.values() if one is not None and one.dim() == 3)
+            if any(_is_added_over_first(table, given, output) for table in tables):
+                self._along_first[len(given)] = name
+        return None
+
+    def forget(self) -> None:
+        """A step ends."""
+        self._along_first.clear()
+
+
+def _counts_up(ids: torch.Tensor) -> bool:
+    """Return whether ids are 0, 1, 2 and so on, and several."""
+    if ids.is_floating_point() or len(ids) < 2:
+        return False
+    with isolated_compute("cpu"):
+        return np.array_equal(to_numpy(ids), np.arange(len(ids)))
+
+
+def _is_added_over_first(table: torch.Tensor, given: torch.Tensor, output: torch.Tensor) -> bool:
+    """Return whether a table of shape ``[positions, 1, width]`` was added over the first axis.
+
+    What dropout left of it was scaled, so the elements that are not 0 are compared up to a factor.
+    """
+    samples, length, width = given.shape
+    if len(table) < samples or table.shape[1:] != (1, width) or samples < 2 or length < 2:
+        return False
+    with isolated_compute("cpu"):
+        added = to_numpy(given.detach() + table[:samples])
+        found = to_numpy(output.detach())
+        is_left = found != 0
+        scale = np.median(found[is_left] / added[is_left]) if is_left.any() else 0.0
+        return bool(scale) and np.allclose(found[is_left], scale * added[is_left], rtol=1e-3)
+
+
 class Setup:
     """Observes it in the collection ``setup``, of models that train."""
 
@@ -256,6 +315,7 @@ class Setup:
         # How many edges were looked at that layers of graphs are given.
         self._num_graphs_given = 0
         self._batches = GraphBatches()
+        self._positions = SamplePositions()
         # Whether each step draws the same, and the model that it draws for.
         self._draws, self._model_name = RepeatedDraws(), ""
         # What recurrent layers returned since gradients were computed, and of how many in all.
@@ -421,6 +481,8 @@ class Setup:
         first = inputs[0] if inputs else None
         if isinstance(module, _OF_POSITIONS) and type(first) is torch.Tensor and is_torn(first):
             self._in_masks[f"setup/reshaped/{name}"] = 1.0
+        if of_samples := self._positions.returned(module, name, first, output):
+            self._in_masks[f"setup/sample_positions/{of_samples}"] = 1.0
         if isinstance(module, torch.nn.Embedding) and inputs:
             tokens = inputs[0]
             if type(tokens) is torch.Tensor and tokens.is_cpu and tokens.dim() == 2:
@@ -499,6 +561,7 @@ class Setup:
         self._numbers, self._right = {}, set()
         self._embedded.clear()
         self._batches.forget()
+        self._positions.forget()
         self._sequences = []
         if self._draws.are_known:
             numbers[f"setup/reseeded/{self._model_name}"] = 1.0

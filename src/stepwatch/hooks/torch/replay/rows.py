@@ -6,9 +6,14 @@ A loader of several processes draws ahead; it gives the batches in the order in 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary, ref
+
+import torch
+
+from ...shared_rows import shared_samples
 
 #: So many sources of evaluated data are told apart: a script that generates has ever longer ones.
 _MOST_SOURCES = 16
@@ -47,12 +52,17 @@ class DrawnRows:
         self._begins: WeakKeyDictionary[Any, tuple[int, int]] = WeakKeyDictionary()
         self._num_begins = 0
         self._last_begin = (-1, 0)  # of that which gave a batch last
+        # The data sets of the iterator that began last, and of the last that was trained on.
+        self._data_set: Callable[[], Any] = lambda: None
+        self._trained = self._data_set
         # The last evaluation pass: of which iterator, after how many TRAIN steps, its number since.
         self._pass = (0, -1, 0)
-        # What was evaluated: data sets of loaders, and shapes of what no loader gave.
-        self._data_sets = _ByIdentity()
+        # What was evaluated: sources of loaders, and shapes of what no loader gave.
+        self._sources = _ByIdentity()
         self._shapes: set[object] = set()
         self._num_sources = 0
+        #: Which share of the samples of the last new source was trained on, and not all of it.
+        self.shared = 0.0
 
     def ahead(self, iterator: Any, rows: Any) -> None:
         """A sampler has drawn the rows of a batch that is given later."""
@@ -69,6 +79,10 @@ class DrawnRows:
         if given == before:
             return  # it has no more
         if given == 1:
+            if -1 < self._last_begin[0] < num_trained:
+                self._trained = self._data_set
+            with suppress(TypeError):  # of a list nobody can say when it is gone
+                self._data_set = ref(iterator._dataset)
             sampler = getattr(iterator, "_index_sampler", None)
             self._begun[sampler] = self._begun[sampler] + 1
             self._num_begins += 1
@@ -133,9 +147,11 @@ class DrawnRows:
         if self._num_sources >= _MOST_SOURCES:
             return 0
         if self._last_begin[0] == num_trained and self.iterator is not None:
-            data_set = getattr(self.iterator(), "_dataset", None)
-            is_known = bool(self._data_sets[data_set])
-            self._data_sets[data_set] = 1
+            source = _source(self.iterator())
+            is_known = bool(self._sources[source])
+            self._sources[source] = 1
+            if not is_known:
+                self.shared = _shared(self._trained(), self._data_set())
         else:
             shape = getattr(given, "shape", None)
             is_known = shape is None or shape in self._shapes
@@ -149,3 +165,29 @@ class DrawnRows:
         if not isinstance(rows, (list, tuple)) or not rows or not isinstance(rows[0], int):
             return None
         return rows
+
+
+def _source(iterator: Any) -> object:
+    """Return what an iterator of a loader draws from: its data set, or the part a sampler has."""
+    sampler = getattr(getattr(iterator, "_index_sampler", None), "sampler", None)
+    return sampler if hasattr(sampler, "indices") else getattr(iterator, "_dataset", None)
+
+
+def _shared(trained: Any, evaluated: Any) -> float:
+    """Return which share of the samples of a data set another one has; see ``shared_samples``."""
+    known, asked = _tensors_of(trained), _tensors_of(evaluated)
+    if known is None or asked is None or trained is evaluated:
+        return 0.0
+    with suppress(Exception):  # on a device, or of a dtype that NumPy has not
+        (samples, *_, labels), (others, *_) = known, asked
+        return shared_samples(samples.numpy(), others.numpy(), labels.numpy())
+    return 0.0
+
+
+def _tensors_of(data_set: Any) -> Sequence[Any] | None:
+    """Return the samples and labels of a ``TensorDataset``, or of a part of one."""
+    if isinstance(data_set, torch.utils.data.Subset):
+        known = _tensors_of(data_set.dataset)
+        return None if known is None else [one[list(data_set.indices)] for one in known]
+    is_known = isinstance(data_set, torch.utils.data.TensorDataset) and len(data_set.tensors) > 1
+    return data_set.tensors if is_known else None
