@@ -187,6 +187,14 @@ class TestRecoded:
         assert "city, shop: the training data and test each number" in findings[0].message
 
 
+def test_exposures_without_their_logarithm_are_named():
+    exposures = {"boosting": {"boosting/exposures": np.array(94.8)}}
+    ((found,), _) = judged("setup", [full_step(exposures, 0)])
+
+    assert "exposures" == found.condition
+    assert found.message.endswith("by 94.8 nats")
+
+
 class TestConstrained:
     def test_the_columns_and_their_ways_are_named(self):
         tensors = {"boosting/constrained/area": np.array(0.8), "boosting/constrained/age": -0.5}

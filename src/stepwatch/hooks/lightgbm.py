@@ -336,6 +336,7 @@ def _evaluated(booster: Any, trained_on: str, made_of: Mapping[int, Any]) -> lis
             partial(_groups, data),
             dict,  # it keeps bins only, unless it is told to
             partial(_table, data, made_of.get(id(data))),
+            partial(_offsets, data),
         )
         for name, data in named.items()
     ]
@@ -347,6 +348,11 @@ def _table(data: Any, made_of: Any) -> Mapping[str, Array]:
 
 def _labels(data: Any) -> Array:
     found = data.get_label()
+    return np.empty(0) if found is None else np.asarray(found)
+
+
+def _offsets(data: Any) -> Array:
+    found = data.get_init_score()
     return np.empty(0) if found is None else np.asarray(found)
 
 

@@ -390,6 +390,7 @@ def _evaluated(model: Any, train: Any, evals: Sequence[Any]) -> list[EvaluationS
             partial(_groups, data),
             partial(_columns, data),
             partial(_whole, data),
+            data.get_base_margin,
         )
         for name, data in named.items()
     ]

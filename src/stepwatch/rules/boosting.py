@@ -42,6 +42,7 @@ _REGROUP = (
 _RECODED = "boosting/recoded/"
 #: Columns whose monotone constraint is against the data, by their rank correlation with labels.
 _CONSTRAINED = "boosting/constrained/"
+_EXPOSURES = "boosting/exposures"
 #: 1 where gradients of an objective of the script rise with margins, -1 where they fall: they have
 #: the wrong sign.
 _CURVATURE, UPHILL = "boosting/curvature", -0.9
@@ -169,6 +170,7 @@ class Boosting:
         yield from self._scattered(step)
         yield from self._recoded(step)
         yield from self._constrained(step)
+        yield from self._exposures(step)
         yield from self._stopped_by(step)
 
     def finish(self) -> Findings:
@@ -338,6 +340,24 @@ class Boosting:
                 remedy="give the constraints by the names of the columns, as"
                 " monotone_constraints={'area': 1, 'age': -1}, or in the order in which the model"
                 " has its columns",
+            )
+
+    def _exposures(self, step: StepView) -> Findings:
+        """Find rows that begin with exposures where their logarithms are expected."""
+        for group in prefixed(step, "boosting", _EXPOSURES):
+            yield self._rule.finding(
+                step,
+                group[0],
+                "what rows begin with (base_margin, init_score) is added to the logarithm of what"
+                " is predicted, and is no logarithm: all of it is above 0, and the labels are more"
+                " likely in proportion to it than to its exponential, by"
+                f" {number(group[0].scalar)} nats",
+                condition="exposures",
+                value=group[0].scalar,
+                threshold=0.0,
+                worker=group.record.worker,
+                remedy="give the logarithm of the exposure: base_margin=np.log(exposure), or"
+                " init_score; so for what is predicted",
             )
 
     def _recoded(self, step: StepView) -> Findings:

@@ -351,6 +351,7 @@ SIGNS: Mapping[str, str] = {
     "uncensored*": "loss_input",
     "ungrouped*": "data",
     "constrained*": "setup",
+    "exposures*": "data",
     "recoded*": "data",
     "rescaled*": "data",
     "readapted*": "data",

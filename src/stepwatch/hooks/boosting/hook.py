@@ -23,7 +23,7 @@ from ...model.steps import Mode
 from ..base import Hook
 from ..patching import ListenerPatches
 from ..shared_rows import shared_rows
-from .objectives import Curvature, ObjectiveListener
+from .objectives import OF_LOGARITHMS, Curvature, ObjectiveListener, likelier_as_exposures
 from .rounds import (
     FIRST_ROWS,
     EvaluationSet,
@@ -220,8 +220,13 @@ class BoostingHook(Hook):
             self._observe_all("hyperparameters", {name: parsed(text) for name, text in texts})
             if one.censored is not None:
                 self._observe_named("boosting", "censored", np.asarray(one.censored, np.float64))
+            objective = str(dict(texts).get("objective", ""))
             for data in one.data:
                 self._observe_groups(data)
+                if data.trains and objective.endswith(OF_LOGARITHMS):
+                    gain = likelier_as_exposures(data.offsets(), data.labels())
+                    if gain:
+                        self._observe_named("boosting", "exposures", np.asarray(gain))
             self._observe_columns(one.data, dict(texts).get("monotone_constraints", ""))
             self._observe_tables(one.data)
         if self.wants("feature_importance"):

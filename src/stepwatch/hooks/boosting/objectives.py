@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -15,6 +16,48 @@ from ...numerics.measures import Floats
 Array = npt.NDArray[np.generic]
 #: At most so many rounds are compared, and nothing is said of fewer.
 _MOST_ROUNDS, _LEAST_ROUNDS = 12, 5
+
+
+#: Objectives whose margins are the logarithms of what is predicted, by how they end.
+OF_LOGARITHMS = ("poisson", "gamma", "tweedie")
+# Of fewer rows nothing is said, nor where two ways are this near, as logarithms of likelihoods.
+_LEAST_ROWS, _LEAST_GAIN = 50, 10.0
+
+
+def likelier_as_exposures(offsets: Array, labels: Array) -> float:
+    """Return how much likelier counts are by what rows begin with as exposures than as logarithms.
+
+    Args:
+        offsets: What the margin of each row begins with, shape ``[rows]``.
+        labels: Numbers of 0 or more, shape ``[rows]``.
+
+    Returns:
+        The difference of the logarithms of both likelihoods, Poisson's, each with the best rate; 0
+        where offsets may be logarithms.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> years = rng.uniform(1, 30, 500)
+        >>> claims = rng.poisson(0.1 * years)
+        >>> likelier_as_exposures(years, claims) > 100
+        True
+        >>> likelier_as_exposures(np.log(years), claims)
+        0.0
+    """
+    given, counts = offsets.astype(np.float64), labels.astype(np.float64)
+    if given.shape != counts.shape or len(counts) < _LEAST_ROWS or not (given > 0).all():
+        return 0.0
+    if not (counts >= 0).all() or not counts.any() or np.ptp(given) == 0:
+        return 0.0
+
+    def likelihood(logarithms: Floats) -> float:
+        # By the best rate all expected counts add up to those that there are.
+        most = logarithms.max()
+        total = most + math.log(float(np.exp(logarithms - most).sum()))
+        return float((counts * (logarithms - total)).sum())
+
+    gain = likelihood(np.log(given)) - likelihood(given)
+    return gain if gain > _LEAST_GAIN else 0.0
 
 
 class ObjectiveListener(Protocol):

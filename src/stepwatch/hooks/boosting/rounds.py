@@ -81,6 +81,8 @@ class EvaluationSet:
         columns: Returns what the model is given of the first rows, at most ``FIRST_ROWS``, by the
             name of the feature, shape ``[rows]``, nan where it is missing; empty if not known.
         whole: The same of all rows, if these are not too many.
+        offsets: Returns what the script has the margin of each row begin with, shape ``[rows]``;
+            empty where it gives nothing.
     """
 
     name: str
@@ -90,6 +92,7 @@ class EvaluationSet:
     groups: Callable[[], Array]
     columns: Callable[[], Mapping[str, Array]]
     whole: Callable[[], Mapping[str, Array]] = dict
+    offsets: Callable[[], Array] = lambda: np.empty(0)
 
 
 def table_columns(table: Any, names: Sequence[str]) -> Mapping[str, Array]:
