@@ -34,6 +34,7 @@ _OF_SETUP = {
     "padding_only": "layer",
     "pads_targets": "loss",
     "repeated": "layer",
+    "drops_most": "layer",
     "sample_positions": "layer",
     "same_key": "function",
     "same_noise": "layer",

@@ -198,6 +198,7 @@ TITLES: Mapping[str, str] = {
     "setup:trained_before": "validated on what it was trained on before",
     "setup:across": "text is read across the samples",
     "setup:class_weights": "class weights favour the frequent classes",
+    "setup:drops_most": "dropout drops nearly all",
     "setup:exposures": "exposures are given without their logarithm",
     "setup:constrained": "monotone constraints go against the data",
     "setup:early_stopping": "early stopping watches the wrong metric",

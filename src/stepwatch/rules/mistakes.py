@@ -234,6 +234,11 @@ LAYERS = {
         "call torch.manual_seed() once, before the loop; in it take a torch.Generator of its own"
         " for what is to be the same",
     ),
+    "drops_most": (
+        "it is dropout of four fifths of what it is given, or more: hardly anything of a sample is"
+        " left in training",
+        "give the share that is dropped, as 0.1 or 0.5, and not the one that is kept",
+    ),
     "sample_positions": (
         "it gives each sample the position of its place in the batch, and all tokens of a sample"
         " the same one, as the first axis is that of the samples: attention does not know in which"

@@ -101,9 +101,13 @@ def _named(outputs: Sequence[TensorView]) -> Iterator[tuple[TensorView, ...]]:
 
 
 def _learns_its_input(step: StepView, worker: str) -> bool:
-    """Return whether the targets of a loss are what the model is given."""
+    """Return whether the targets of a loss are what the model is given, and no classes."""
     labels, batches = (
-        [one.record.statistics[one.row, _SAME] for one in step.tensors(kind, worker=worker)]
+        [
+            one.record.statistics[one.row, _SAME]
+            for one in step.tensors(kind, worker=worker)
+            if len(one.info.shape) > 1
+        ]
         for kind in ("labels", "batches")
     )
     return any(np.allclose(one, other, rtol=1e-6) for one in labels for other in batches)

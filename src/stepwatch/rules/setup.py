@@ -68,56 +68,53 @@ class Setup(Rule):
     tensors were flattened in the order of different axes. ``no_offset``: edges
     of several graphs are put into a batch as if each were alone. ``across``: a recurrent layer
     reads text across the samples. ``sample_positions``: positions are added along the axis of the
-    samples. ``sees_next``: a Keras model of next tokens has layers that look
-    ahead. ``momentum``: batch normalization takes nothing, or nearly all, of each batch into its
-    running statistics, or so little that they are not there when training ends. ``class_weights``:
-    the weights of classes rise with how often they occur. ``second_derivative``: derivatives of
-    derivatives are zero, as activations have corners and no curve. ``uncalled``: a layer of a Keras
-    model is never called. ``monitor``: a callback is told that less is better of what ought to
-    rise, or the other way round. ``schedule``: one of Keras is over long before the steps that
-    ``fit`` is asked for. ``same_key``, ``same_state``: a function of JAX is given the same random
-    key, or state of an optimizer, at each step. ``remade``: in each epoch the optimizer of JAX or
-    Keras is made anew, for weights that are trained on. ``reseeded``: each step of PyTorch draws
-    the same. ``same_views``: a contrastive loss of PyTorch compares each sample with itself.
-    ``unpaired``: or pairs each with another one.
-    ``same_noise``: a layer of Keras, or a function of JAX, draws the same at each step.
-    ``unused_penalty``: a regularizer of Keras is in no loss. ``untracked``: a layer runs within a
-    model of Keras that does not know it. ``trained_teacher``: a model of Keras that is asked what
-    another one is to say is trained with it. ``masks_nothing``: padding has not the value that is
-    masked. ``moved_inputs``: pictures are flipped or moved within a model, and their targets are
-    not. ``first_weights``: a moving average of weights ends as what they began with.
-    ``metric``: a metric counts what its labels are not. ``unsplit``: no tree of boosting has a
-    split. ``uphill``: gradients of an objective that a script brings along have the wrong sign.
-    ``early_stopping``: the metric that ends boosting early gets worse from the first round on by
-    what it is told, and better by its name, or while training makes it so. ``stops_on_trained``:
-    that metric is of the data that are trained on, though others are evaluated. ``few_rounds``:
-    boosting ends while it still improves as it did, and its learning rate times its rounds are too
-    little.
-    ``few_leaves``: its leaves must hold so many rows that a tree has room for next to none.
-    ``uncensored``: of times of events (survival) each is that of one that was seen. ``ungrouped``:
-    rows that are ranked were shuffled apart from the groups that they belong to. ``risk_set``: a
-    likelihood of survival compares with those who are gone already. ``other_range``: ids of an
-    embedding are drawn from the range of another one. ``other_ids``: an embedding is looked up by
-    the ids of another one. ``turned``: a loss of triplets or pairs pulls together what is unlike,
-    and pushes apart what is alike. ``constant_penalty``: one on gradients has no graph.
-    ``other_noise``: a diffusion model is not given the noise that it is to predict.
+    samples. ``drops_most``: dropout of four fifths or more. ``sees_next``: a Keras model of next
+    tokens has layers that look ahead. ``momentum``: batch normalization takes nothing, or nearly
+    all, of each batch into its running statistics, or so little that they are not there when
+    training ends. ``class_weights``: the weights of classes rise with how often they occur.
+    ``second_derivative``: derivatives of derivatives are zero, as activations have corners and no
+    curve. ``uncalled``: a layer of a Keras model is never called. ``monitor``: a callback is told
+    that less is better of what ought to rise, or the other way round. ``schedule``: one of Keras is
+    over long before the steps that ``fit`` is asked for. ``same_key``, ``same_state``: a function
+    of JAX is given the same random key, or state of an optimizer, at each step. ``remade``: in each
+    epoch the optimizer of JAX or Keras is made anew, for weights that are trained on. ``reseeded``:
+    each step of PyTorch draws the same. ``same_views``: a contrastive loss of PyTorch compares each
+    sample with itself. ``unpaired``: or pairs each with another one. ``same_noise``: a layer of
+    Keras, or a function of JAX, draws the same at each step. ``unused_penalty``: a regularizer of
+    Keras is in no loss. ``untracked``: a layer runs within a model of Keras that does not know it.
+    ``trained_teacher``: a model of Keras that is asked what another one is to say is trained with
+    it. ``masks_nothing``: padding has not the value that is masked. ``moved_inputs``: pictures are
+    flipped or moved within a model, and their targets are not. ``first_weights``: a moving average
+    of weights ends as what they began with. ``metric``: a metric counts what its labels are not.
+    ``unsplit``: no tree of boosting has a split. ``uphill``: gradients of an objective that a
+    script brings along have the wrong sign. ``early_stopping``: the metric that ends boosting early
+    gets worse from the first round on by what it is told, and better by its name, or while training
+    makes it so. ``stops_on_trained``: that metric is of the data that are trained on, though others
+    are evaluated. ``few_rounds``: boosting ends while it still improves as it did, and its learning
+    rate times its rounds are too little. ``few_leaves``: its leaves must hold so many rows that a
+    tree has room for next to none. ``uncensored``: of times of events (survival) each is that of
+    one that was seen. ``ungrouped``: rows that are ranked were shuffled apart from the groups that
+    they belong to. ``risk_set``: a likelihood of survival compares with those who are gone already.
+    ``other_range``: ids of an embedding are drawn from the range of another one. ``other_ids``: an
+    embedding is looked up by the ids of another one. ``turned``: a loss of triplets or pairs pulls
+    together what is unlike, and pushes apart what is alike. ``constant_penalty``: one on gradients
+    has no graph. ``other_noise``: a diffusion model is not given the noise that it is to predict.
     ``swapped_noise``: one is given noise in place of samples, and samples in place of noise.
     ``not_cumulative``: one is given noise by what one step keeps, and not by the product of all
-    until then. ``constrained``: monotone constraints go against the data.
-    ``posterior``: the code of a variational autoencoder says nothing of a sample.
-    ``temperature``: logits are cosines times so small a number that cross-entropy stays near that
-    of a guess. ``recoded``: categories have other numbers in training than in the data that are
-    evaluated, as the script numbered them once more.
-    ``unfitted``: a normalization of what is evaluated has seen no data. ``split_edges``: one
+    until then. ``constrained``: monotone constraints go against the data. ``posterior``: the code
+    of a variational autoencoder says nothing of a sample. ``temperature``: logits are cosines times
+    so small a number that cross-entropy stays near that of a guess. ``recoded``: categories have
+    other numbers in training than in the data that are evaluated, as the script numbered them once
+    more. ``unfitted``: a normalization of what is evaluated has seen no data. ``split_edges``: one
     direction of an edge is evaluated, and the other is trained on. ``reshuffled``: predictions and
-    labels are of two passes over data that are shuffled anew at each. ``split_anew``:
-    a shuffle before the split makes another one in each epoch. ``other_order``: what was computed
-    of each batch is read by the number of the batch, which is another one in each epoch.
-    ``changed_by_reading``: a data set changes a sample as it gives it.
-    ``rescaled``: a scaler is fitted to the data that are trained on, and again to those that are
-    evaluated. ``readapted``: a model of Keras is evaluated on the ids of a vocabulary that was
-    adapted anew. ``part_of_data``: a trainer takes the same few batches in each epoch, as its
-    options for trying out ask, and other data are tested.
+    labels are of two passes over data that are shuffled anew at each. ``split_anew``: a shuffle
+    before the split makes another one in each epoch. ``other_order``: what was computed of each
+    batch is read by the number of the batch, which is another one in each epoch.
+    ``changed_by_reading``: a data set changes a sample as it gives it. ``rescaled``: a scaler is
+    fitted to the data that are trained on, and again to those that are evaluated. ``readapted``: a
+    model of Keras is evaluated on the ids of a vocabulary that was adapted anew. ``part_of_data``:
+    a trainer takes the same few batches in each epoch, as its options for trying out ask, and other
+    data are tested.
     """
 
     name = "setup"

@@ -1099,6 +1099,14 @@ def reads_by_position(kind, batch_first=True):
     _train(model, data=data)
 
 
+def drops_share(share, at=1):
+    """A classifier with dropout before its first layer, or behind it."""
+    torch.manual_seed(0)
+    layers = [nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 4)]
+    layers.insert(2 * at, nn.Dropout(share))
+    _train(nn.Sequential(*layers))
+
+
 class _Transposed(nn.Module):
     def forward(self, x):
         return x.T
@@ -1138,6 +1146,9 @@ CASES = {
             "encoder and projection",
         )
     },
+    "dropout of the share that is kept": Case(partial(drops_share, 0.9), "drops_most"),
+    "dropout of half": Case(partial(drops_share, 0.5)),
+    "dropout of samples, as noise": Case(partial(drops_share, 0.9, at=0)),
     "positions of samples": Case(partial(reads_by_position, "first"), "sample_positions"),
     "embedded positions of samples": Case(
         partial(reads_by_position, "embedded"), "sample_positions"

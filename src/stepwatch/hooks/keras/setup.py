@@ -67,6 +67,8 @@ _MOVES = tuple(
     )
     if hasattr(keras.layers, name)
 )
+#: Dropout of so much, or more, is what others call the share that is kept.
+MOST_DROPPED = 0.8
 # Sequences are padded where of so many this share end in so many steps that are the same one.
 _LEAST_PADDED, _PADDED, _LEAST_RUN = 8, 0.2, 3
 # Where a metric is compared with what it takes, this share must fit.
@@ -204,6 +206,7 @@ class Setup:
         numbers = lookups.found() | dict(_momentum(model, names, self._fit.kept))
         numbers.update((f"setup/uncalled/{name}", 1.0) for name in _uncalled(model, names))
         numbers.update((f"setup/one_unit/{name}", 1.0) for name in _of_one_unit(model, names))
+        numbers.update((f"setup/drops_most/{name}", 1.0) for name in _drops_most(model, names))
         numbers.update((f"setup/reshaped/{name}", 1.0) for name in _torn(model, names))
         numbers.update((f"setup/unfrozen/{name}", 1.0) for name in _unfrozen(model, names))
         if model.weights and not model.trainable_variables and step.mode is Mode.TRAIN:
@@ -284,6 +287,19 @@ def _given_inputs(model: Any, batches: Sequence[str], kind: type[Any]) -> Iterat
                 (tensor,) = node.input_tensors
                 if id(tensor) in batch_of:
                     yield layer, batch_of[id(tensor)]
+
+
+def _drops_most(model: Any, names: ModelNames) -> Iterator[str]:
+    """Yield dropout of so much that another share may be meant, but for noise in samples."""
+    inputs = getattr(getattr(model, "_functional", None) or model, "inputs", None) or []
+    of_inputs = {id(one) for one in inputs}
+    for layer in model._flatten_layers(include_self=False):
+        if not isinstance(layer, keras.layers.Dropout) or layer.rate < MOST_DROPPED:
+            continue
+        given = {id(one) for node in layer._inbound_nodes for one in node.input_tensors}
+        name = names.of_layer(layer)
+        if name is not None and not given & of_inputs:
+            yield name
 
 
 def _masks_nothing(given: Array, mask_value: float) -> bool:

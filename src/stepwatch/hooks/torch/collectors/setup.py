@@ -59,6 +59,8 @@ COLLECTION = "setup"
 MOST_MOMENTUM = 0.9
 #: And below this many steps are needed until they are there.
 LEAST_MOMENTUM = 0.01
+#: Dropout of so much, or more, is what others call the share that is kept.
+MOST_DROPPED = 0.8
 #: So many masks are compared with tokens, of these arguments. What is added to a logit to hide it
 #: is below the last.
 _MOST_MASKS = 16
@@ -71,6 +73,7 @@ _OF_POSITIONS = (
     *(torch.nn.RNNBase, torch.nn.Conv1d, torch.nn.Conv2d),
     *(torch.nn.MultiheadAttention, torch.nn.TransformerEncoder, torch.nn.TransformerEncoderLayer),
 )
+_Dropout = torch.nn.modules.dropout._DropoutNd
 # The graphs behind so many calls of recurrent layers are looked through.
 _MOST_RECURRENT = 16
 # The losses of a GAN are several, and each of the first may be that of another model.
@@ -481,6 +484,9 @@ class Setup:
         first = inputs[0] if inputs else None
         if isinstance(module, _OF_POSITIONS) and type(first) is torch.Tensor and is_torn(first):
             self._in_masks[f"setup/reshaped/{name}"] = 1.0
+        if isinstance(module, _Dropout) and module.training and module.p >= MOST_DROPPED:
+            is_noise = self._given is not None and self._given() is first  # of samples
+            self._in_masks.update({} if is_noise else {f"setup/drops_most/{name}": module.p})
         if of_samples := self._positions.returned(module, name, first, output):
             self._in_masks[f"setup/sample_positions/{of_samples}"] = 1.0
         if isinstance(module, torch.nn.Embedding) and inputs:
