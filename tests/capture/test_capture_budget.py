@@ -241,16 +241,16 @@ class TestThinning:
             training.budget.observe_later_in_full(range(first, first + 3))
         thin = [step for step in range(95, 160) if training.budget.thins(Mode.TRAIN, step)]
 
-        assert [100, 101, 102] == [step for step in range(95, 160) if step not in thin]
+        assert [100, 101, 102, 150] == [step for step in range(95, 160) if step not in thin]
 
-    def test_each_doubling_of_a_hundred_steps_is_observed_in_full(self, monkeypatch):
+    def test_each_doubling_of_fifty_steps_and_the_middle_are_observed_in_full(self, monkeypatch):
         """Whatever the period: what becomes of a model shows only later."""
         training = Training(monkeypatch)
         training.train(40, plain_ms=0.2, full_ms=50)
         steps = range(40, 2000)
 
         full = [step for step in steps if not training.budget.thins(Mode.TRAIN, step)]
-        assert [100, 200, 400, 800, 1000, 1600] == full
+        assert [50, 100, 150, 200, 300, 400, 600, 800, 1000, 1200, 1600] == full
 
     @pytest.mark.parametrize(("slope", "is_full"), [(0.1, True), (-0.1, False), (0.0, False)])
     def test_as_a_loss_rises_the_steps_after_it_are_observed_in_full(

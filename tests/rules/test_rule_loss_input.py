@@ -284,7 +284,43 @@ class TestTwoClasses:
         assert set() == conditions_of("mse_loss", prediction, label, dtype)
 
 
+class TestSwappedTargets:
+    @pytest.mark.parametrize(
+        ("numbers", "shares", "found"),
+        [
+            ([[0.0], [1.0], [1.0]], [[0.3], [0.05], [0.9]], ["swapped prediction/mse_loss"]),
+            ([[0.3], [0.05], [0.9]], [[0.0], [1.0], [1.0]], []),
+            ([[0.0], [1.0], [1.0]], [[0.0], [1.0], [1.0]], []),
+            ([[0.3], [0.05], [0.9]], [[0.3], [0.05], [0.9]], []),
+        ],
+        ids=["swapped", "as it should be", "two of classes", "soft targets"],
+    )
+    def test_classes_for_a_regression_and_numbers_for_classes_are(self, numbers, shares, found):
+        """Of two outputs; of one alone, either may be meant."""
+        watch, conditions = Watch(["loss_input"]), []
+        losses = "mse_loss", "binary_cross_entropy"
+        values = [[0.2], [0.7], [0.4]]
+        tensors = {
+            "predictions": {f"prediction/{one}": np.array(values, np.float32) for one in losses},
+            "labels": {
+                f"label/{one}": np.array(label, np.float32)
+                for one, label in zip(losses, (numbers, shares), strict=True)
+            },
+        }
+        for number in range(10):
+            conditions += [one.condition for one in watch.evaluate(step_of(tensors, number))]
+
+        assert found == conditions
+
+
 class TestSaturated:
+    def test_so_has_what_a_loss_of_the_script_compares(self):
+        """Where it has one prediction for each sample."""
+        saturated, labels = [[0.1], [0.9996]], [[0.0], [16.0]]
+
+        assert {"out_of_reach"} == conditions_of("rmsle", saturated, labels)
+        assert set() == conditions_of("rmsle", [[0.1, 0.9996]], [[0.0, 16.0]])
+
     @pytest.mark.parametrize(
         ("largest", "found"), [(0.9996, {"out_of_reach"}), (0.97, set()), (1.2, set())]
     )

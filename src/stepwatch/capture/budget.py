@@ -31,8 +31,9 @@ _FULL_EVALUATIONS = 4
 START_S = 0.1
 #: The periods to choose from; multiples of ten meet what is saved every tenth step anyway.
 PERIODS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-#: This step of a mode, and that at each doubling of it, is observed in full whatever the period.
-LANDMARK = 100
+#: This step of a mode, and that at each doubling of it, and in the middle between two, is observed
+#: in full whatever the period.
+LANDMARK = 50
 # Of full steps that are multiples of this, more is saved by default, such as states of optimizers.
 _TENTH = 10
 # So many full steps are measured before the period is chosen. What training pays beside callbacks
@@ -384,21 +385,21 @@ def _is_due(mode_step: int, period: int) -> bool:
 
     Scripts evaluate, log and copy target networks at each hundredth step or so. Looks that always
     met these would take them for what always is: one in four comes half a period later. Each
-    doubling of ``LANDMARK`` steps is a landmark: what becomes of a model shows only later, and a
-    short training of short steps would end before the first look.
+    doubling of ``LANDMARK`` steps is a landmark, and so is the middle between two: what becomes of
+    a model shows only later, and a short training of short steps would end before the first look.
 
     Example:
         >>> [step for step in range(1000) if _is_due(step, 100)]
-        [0, 100, 200, 350, 400, 500, 600, 750, 800, 900]
+        [0, 50, 100, 150, 200, 300, 350, 400, 500, 600, 750, 800, 900]
         >>> [step for step in range(2000) if _is_due(step, 1000)]
-        [0, 100, 200, 400, 800, 1000, 1600]
+        [0, 50, 100, 150, 200, 300, 400, 600, 800, 1000, 1200, 1600]
     """
     turn, place = divmod(mode_step, period)
     late = period // 20 * 10 if turn % 4 == 3 else 0  # a multiple of ten, too
     if place == late:
         return True
-    doublings, rest = divmod(mode_step, LANDMARK)
-    return rest == 0 and doublings & (doublings - 1) == 0
+    count, rest = divmod(mode_step, LANDMARK)
+    return rest == 0 and count // (count & -count) in (1, 3)  # what is left without its twos
 
 
 def _every(periods: set[int]) -> str:

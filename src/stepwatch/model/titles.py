@@ -124,6 +124,7 @@ TITLES: Mapping[str, str] = {
     "loss_input:rates": "loss takes log rates and is given rates",
     "loss_input:relu": "ReLU on the logits",
     "loss_input:repeated_target": "target is repeated by broadcasting",
+    "loss_input:swapped": "targets of two outputs are swapped",
     "loss_input:several_labels": "several labels for a loss of one",
     "loss_input:two_classes": "regression of the number of a class",
     "loss_input:softmax_of_one": "softmax over a single unit",

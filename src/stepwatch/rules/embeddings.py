@@ -22,6 +22,8 @@ MOST_ROWS = 4096
 LEAST_ROWS = 8
 #: Rows of fewer elements are alike whatever they say: of one element the sign is all there is.
 LEAST_WIDTH = 4
+#: Where the median row stays as it was to this fraction, most rows are never asked for.
+STAYS = 1e-3
 #: A loss falls if it is below the first ones by this fraction.
 FALLS = 0.05
 
@@ -32,7 +34,8 @@ class EmbeddingDrift(Rule):
     Spikes of the loss may come in by the embedding (Takase et al.: Spike no more, 2023).
     ``growth``: the median length of a row is ``max_growth`` times what it was at first, and an
     element is larger than ``max_rms``, where normalized activations are about 1. ``outlier``: the
-    longest row is ``max_ratio`` times the median, and as much longer than it was at first.
+    longest row is ``max_ratio`` times the median, which moves, and as much longer than it was at
+    first.
     ``alike``: the mean cosine of pairs of rows rose above ``max_cosine`` (Gao et al.:
     Representation degeneration problem in training natural language generation models, 2019); of
     severity info while the loss falls.
@@ -122,7 +125,7 @@ class EmbeddingDrift(Rule):
         apart = self._relative(tensor, "outlier", ratio)
         yield (
             "outlier",
-            ratio > self.max_ratio and apart > self.max_growth,
+            ratio > self.max_ratio and apart > self.max_growth and abs(growth - 1) > STAYS,
             ratio,
             self.max_ratio,
             f"the longest row is {number(apart)} times further from the median than at first, and"

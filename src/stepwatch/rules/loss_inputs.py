@@ -147,6 +147,12 @@ CAUSES = {
         " Transformers), or one unit and a binary cross-entropy of logits; targets that are meant"
         " as numbers are floats",
     ),
+    "swapped": (
+        "are numbers, as their loss has it, and their targets only 0 and 1, while a loss of two"
+        " classes beside it has targets in between: the targets of two outputs were swapped",
+        "give the targets in the order of the outputs, or by their names:"
+        " y={'age': ages, 'sex': sexes}",
+    ),
     "out_of_reach": (
         "end where their activation ends, and targets lie beyond",
         "take the activation after the last layer away, or scale the targets",
@@ -177,6 +183,8 @@ class _Given:
 
 
 # Where a sigmoid, a tanh and a ReLU end.
+#: Of numbers from 0 to 1 the squares add up to less than this part of their sum.
+_BETWEEN = 0.9
 _ENDS = ((0.0, 1.0), (-1.0, 1.0), (0.0, math.inf))
 #: Looks at which predictions press against such an end, and the least number of looks in all.
 _PRESSING, _LOOKS = 10, 20
@@ -325,11 +333,13 @@ class LossInput(Rule):
         ]
         self._steps += any(given.function in _KNOWN for given in all_given)
         self._note_last_operations(step)
+        shares = [one for one in all_given if one.function in BINARY and _are_shares(one.label)]
         for given in all_given:
             tensor = given.prediction
             if not given.field(COUNT) or math.isnan(given.field(MIN)):
                 continue
-            for condition, holds, least in self._conditions(step, given):
+            has_shares = any(one.prediction.worker == tensor.worker for one in shares)
+            for condition, holds, least in self._conditions(step, given, has_shares=has_shares):
                 key = tensor.worker, tensor.name, condition
                 if self.persists(key, holds, least):
                     yield self._finding(step, given, condition, least)
@@ -391,8 +401,14 @@ class LossInput(Rule):
                     evidence={"cause": "without_graph"},
                 )
 
-    def _conditions(self, step: StepView, given: _Given) -> Iterator[tuple[str, bool, int]]:
-        """Yield each condition that can be met, whether it is, and for how many steps it must."""
+    def _conditions(
+        self, step: StepView, given: _Given, *, has_shares: bool
+    ) -> Iterator[tuple[str, bool, int]]:
+        """Yield each condition that can be met, whether it is, and for how many steps it must.
+
+        Args:
+            has_shares: Whether another loss, of two classes, has targets that are none.
+        """
         least, largest = given.field(MIN), given.field(MAX)
         within = least >= 0 and largest <= 1
         last = self._last_operations.get((given.prediction.worker, given.prediction.name), "")
@@ -435,7 +451,9 @@ class LossInput(Rule):
         if given.function in ELEMENTWISE and given.label is not None:
             yield "broadcast", _spreads(given), self.consecutive
             yield "repeated_target", _repeats(given), self.consecutive
+            yield "swapped", _are_flags(given.label) and has_shares, self.consecutive
             yield "two_classes", not within and _are_two_classes(given.label), self.consecutive
+        if given.function in ELEMENTWISE or _is_compared_by_script(given):
             key = given.prediction.worker, given.prediction.name
             reach = self._reaches.setdefault(key, _Reach(step.at))
             yield "out_of_reach", reach.add(given), 1
@@ -507,6 +525,27 @@ class LossInput(Rule):
                 "label_max": given.label_field(MAX),
             },
         )
+
+
+def _are_flags(label: TensorView) -> bool:
+    """Return whether all targets are 0 or 1, some each."""
+    found = label.statistics
+    return found.min == 0 and found.max == 1 and found.sum == found.sum_sq
+
+
+def _are_shares(label: TensorView | None) -> bool:
+    """Return whether targets lie from 0 to 1, and many well between."""
+    if label is None:
+        return False
+    found = label.statistics
+    within = found.min >= 0 and found.max <= 1 and found.min < found.max
+    return within and found.sum_sq < _BETWEEN * found.sum
+
+
+def _is_compared_by_script(given: _Given) -> bool:
+    """Return whether a loss of the script compares one prediction of each sample with a target."""
+    is_known = given.function in _KNOWN or given.label is None
+    return not is_known and _is_column(given) and given.field(COUNT) == given.label_field(COUNT)
 
 
 def _range(tensor: TensorView) -> str:

@@ -9,6 +9,8 @@ import numpy as np
 
 from ..judge.rule import Findings, Rule
 from ..judge.step_view import StepNumber, StepView, TensorView
+from ..model.finding import Finding
+from ..model.steps import Mode
 from ..numerics.measures import number
 from ..numerics.statistics import COUNT, MAX, MIN, SUM, SUM_SQ
 
@@ -16,8 +18,8 @@ from ..numerics.statistics import COUNT, MAX, MIN, SUM, SUM_SQ
 _MEAN = re.compile(r"(?<![a-z])(mu|mean)s?(?![a-z])", re.IGNORECASE)
 _SPREAD = re.compile(r"log_?(var|sigma|std)", re.IGNORECASE)
 #: A posterior is the prior if root mean squares of both are below this, which is less than 0.0005
-#: nats of a dimension, from this TRAIN step on, over so many steps.
-LEAST, FROM_STEP, STEPS_APART = 0.02, 100, 100
+#: nats of a dimension, from this TRAIN step on, over so many steps, or at the end over fewer.
+LEAST, FROM_STEP, STEPS_APART, LEAST_APART = 0.02, 100, 100, 40
 _SAME = [COUNT, MIN, MAX, SUM, SUM_SQ]
 
 
@@ -30,8 +32,10 @@ class Posteriors:
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
-        # Since when a posterior is the prior, by the worker and the layer of its mean.
+        # Since when a posterior is the prior, by the worker and the layer of its mean; and what it
+        # was last, where that may be judged at the end.
         self._since: dict[tuple[str, str], StepNumber] = {}
+        self._last: dict[tuple[str, str], tuple[StepNumber, tuple[TensorView, ...]]] = {}
 
     def check(self, step: StepView) -> Findings:
         """Judge a TRAIN step, of whatever detail."""
@@ -42,26 +46,38 @@ class Posteriors:
                 self._since.pop(key, None)
                 continue
             since = self._since.setdefault(key, step.at)
+            self._last[key] = step.at, code
             if step.train_step - since.train_step >= STEPS_APART:
-                yield self._rule.finding(
-                    step,
-                    code[0],
-                    "the code says nothing of a sample:"
-                    f" {' and '.join(_layer(one) for one in code)}"
-                    f" {'are' if len(code) > 1 else 'is'} {' and '.join(map(number, sizes))} in"
-                    " root mean square, so that a code that is drawn by"
-                    f" {'them' if len(code) > 1 else 'it'} is noise of mean 0 and deviation 1,"
-                    " and the decoder returns the same for each sample (posterior collapse), since"
-                    f" step {since.train_step} up to step {step.train_step}",
-                    condition="posterior",
-                    onset=since,
-                    value=max(sizes),
-                    threshold=LEAST,
-                    worker=code[0].worker,
-                    remedy="sum the reconstruction over the elements of a sample, as the KL"
-                    " divergence is summed over the dimensions of the code, before the mean over"
-                    " samples; or weigh the KL divergence less, at first with 0",
-                )
+                yield self._finding(since, step.at, code)
+
+    def finish(self) -> Findings:
+        """Judge a training that ends before so many steps are over, by two looks or more."""
+        for key, since in self._since.items():
+            at, code = self._last[key]
+            if LEAST_APART <= at.train_step - since.train_step < STEPS_APART:
+                yield self._finding(since, at, code)
+
+    def _finding(self, since: StepNumber, now: StepNumber, code: tuple[TensorView, ...]) -> Finding:
+        sizes = [one.statistics.rms for one in code]
+        return self._rule.finding(
+            now,
+            code[0],
+            f"the code says nothing of a sample: {' and '.join(_layer(one) for one in code)}"
+            f" {'are' if len(code) > 1 else 'is'} {' and '.join(map(number, sizes))} in"
+            " root mean square, so that a code that is drawn by"
+            f" {'them' if len(code) > 1 else 'it'} is noise of mean 0 and deviation 1,"
+            " and the decoder returns the same for each sample (posterior collapse), since"
+            f" step {since.train_step} up to step {now.train_step}",
+            condition="posterior",
+            mode=Mode.TRAIN.value,
+            onset=since,
+            value=max(sizes),
+            threshold=LEAST,
+            worker=code[0].worker,
+            remedy="sum the reconstruction over the elements of a sample, as the KL"
+            " divergence is summed over the dimensions of the code, before the mean over"
+            " samples; or weigh the KL divergence less, at first with 0",
+        )
 
 
 def _layer(tensor: TensorView) -> str:

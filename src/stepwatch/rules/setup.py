@@ -329,6 +329,7 @@ class Setup(Rule):
 
     def finish(self) -> Findings:
         yield from self._boosting.finish()
+        yield from self._posteriors.finish()
         steps = self._last_step - self._first_step + 1
         by_worker: dict[str, list[str]] = {}
         for (worker, name), share in self._slow.items():
