@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
+from weakref import WeakMethod
 
 import numpy as np
 
@@ -90,13 +91,16 @@ class Folds(Watching):
         super().__init__()
         #: How often a loop over the folds went on to another one.
         self.num_turns = 0
-        #: Called as it does.
-        self.listeners: list[Callable[[], None]] = []
+        self._listeners: list[WeakMethod[Callable[[], None]]] = []
         self._goes_on: dict[str, int] = {}
 
     def begin(self) -> None:
         """Watch the folds of scikit-learn, but for those of a time series: its parts follow."""
         self._replaced.when_imported("sklearn.model_selection._split", self._watch)
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Have a method called as a loop goes on to another fold, as long as its object lives."""
+        self._listeners.append(WeakMethod(listener))
 
     def _watch(self) -> None:
         folds = sys.modules["sklearn.model_selection._split"]
@@ -113,9 +117,11 @@ class Folds(Watching):
 
     def _turn(self) -> None:
         self.num_turns += 1
-        for listen in self.listeners:
-            with suppress(Exception):
-                listen()
+        self._listeners = [one for one in self._listeners if one() is not None]
+        for one in self._listeners:
+            if (listener := one()) is not None:
+                with suppress(Exception):
+                    listener()
 
     def goes_on(self, model: str) -> None:
         """A model that was trained in the fold before is trained on; once may be on purpose."""

@@ -76,3 +76,11 @@ def test_a_model_that_goes_on_from_fold_to_fold_is_told(begins, found, budget, f
     assert told == (["evaluation/folds/Sequential"] if found else [])
     given = Trial(tmp_path / "run").tensor_names("^checkpoint/given/")
     assert bool(given) == (begins in (_given_back, _drawn_anew))
+
+
+def test_what_draws_first_values_takes_its_arguments_by_name_too(tmp_path):
+    """As a mode of torch calls it for a subclass of tensors."""
+    weight = torch.empty(2, 2)
+    with TorchHook(run=tmp_path / "run", say=lambda _: None):
+        assert nn.init.constant_(tensor=weight, val=3.0) is weight
+    assert (weight == 3).all()

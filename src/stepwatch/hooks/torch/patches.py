@@ -140,9 +140,8 @@ class Patches:
         self._wrap(DistributedDataParallel, "__init__", _first_argument_wrapper(emit("wrapped")))
         made = _first_argument_wrapper(emit("optimizer_made"))
         self._wrap(torch.optim.Optimizer, "__init__", made)
-        drawn_anew = _first_argument_wrapper(emit("initialized"))
         for name in INITIALIZERS:
-            self._wrap(torch.nn.init, name, drawn_anew)
+            self._wrap(torch.nn.init, name, _returned_wrapper(emit("initialized")))
         if (reducer := reducers()) is not None:
             name = "prepare_for_backward"
             self._wrap(reducer, name, _first_argument_wrapper(emit("reducer_prepared")))
@@ -342,6 +341,21 @@ def _zero_grad_wrapper(emit: Emit) -> Wrapper:
             return result
 
         return zero_grad
+
+    return make
+
+
+def _returned_wrapper(emit: Emit) -> Wrapper:
+    """Emit what a function returned."""
+
+    def make(original: Any) -> Any:
+        def function(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            if not torch.compiler.is_compiling():
+                emit(result)
+            return result
+
+        return function
 
     return make
 

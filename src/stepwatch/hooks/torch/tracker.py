@@ -308,6 +308,7 @@ class Tracker(HookGuard):
             self.events.subscribe_at(detail, "wrapped", averaging.wrapped)
             self.events.subscribe_at(detail, "reducer_prepared", averaging.prepared)
         self._usual = UsualSteps(self, recorder, loop)
+        FOLDS.listen(self._usual.leave)
         # What modules return is observed by those that want it in a step, which is asked once.
         self._output_observers: tuple[tuple[Callable[[OpenStep], bool], Subscriber], ...] = (
             (methodcaller("wants", "activity"), activity.returned),
@@ -343,15 +344,12 @@ class Tracker(HookGuard):
         self._profile.listen()
         self._averaging.scan()
         self.optimizers.may_miss()
-        FOLDS.listeners.append(self._usual.leave)
         self.active = True
 
     def detach(self) -> None:
         """Observe no more, until ``attach``."""
         self.active = False
         self._usual.leave()
-        if self._usual.leave in FOLDS.listeners:
-            FOLDS.listeners.remove(self._usual.leave)
         self.logged.remove()
         self.root, self.loss_depth, self._stepping = None, 0, []
         self.events.emit("pauses")
