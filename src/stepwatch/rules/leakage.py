@@ -169,7 +169,8 @@ class Overlap:
             part.expected_late += len(shared) * len(self._since) / len(self._trained)
             part.touched += bool(shared)
             is_between = 0 < len(shared) < ALL * len(digests) * coverage
-            part.between += is_between and _mean_run(samples, shared) <= LONGEST_RUN
+            is_long = self._period > 0 and _mean_run(samples, shared) > LONGEST_RUN
+            part.between += is_between and not is_long
             if part.expected >= LEAST_EXPECTED:
                 self._settle(self._parts.pop((self._pass, is_scored)), is_scored)
         return True
