@@ -264,12 +264,22 @@ class TestMomentum:
 
         assert expected == found_in(run, "binary", BINARY, SIGMOID, normalization=options)
 
-    @pytest.mark.parametrize(("variance", "expected"), [(1.0, ["momentum slow"]), (9.0, [])])
-    def test_one_that_is_too_slow_for_the_training_is_named(self, variance, expected, tmp_path):
+    @pytest.mark.parametrize(
+        ("momentum", "variance", "expected"),
+        [
+            (0.9999, 1.0, ["momentum slow"]),
+            (0.998, 1.0, ["momentum slow"]),
+            (0.99, 1.0, []),
+            (0.9999, 9.0, []),
+        ],
+    )
+    def test_one_that_is_too_slow_for_the_training_is_named(
+        self, momentum, variance, expected, tmp_path
+    ):
         """Statistics that were loaded may stay what they are."""
         keras.utils.set_random_seed(0)
         x, y = _data("binary")
-        norm = keras.layers.BatchNormalization(momentum=0.9999)
+        norm = keras.layers.BatchNormalization(momentum=momentum)
         norm.build((None, 6))
         norm.moving_variance.assign(np.full(6, variance, "float32"))
         model = keras.Sequential([norm, keras.layers.Dense(1, "sigmoid")])

@@ -45,8 +45,8 @@ from .vocabularies import Vocabularies
 COLLECTION = "setup"
 #: New statistics of a batch are so much of the running ones by the convention of other libraries.
 MOST_NEW = 0.9
-#: And so much less than models of Keras take, 0.01 to 0.001.
-LEAST_NEW = 0.0009
+#: And less than this is less than Keras takes by default; with few steps it is too little.
+LEAST_NEW = 0.0099
 #: Metrics, by their class or function, and what they are called here.
 _METRICS = {
     name: known
