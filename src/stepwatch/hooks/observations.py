@@ -32,6 +32,8 @@ from ..numerics.statistics import COUNT, Row
 OURS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 #: Of the samples of a step at most so many are digested, and of each so many elements.
 MOST_SAMPLES, MOST_SAMPLE_ELEMENTS = 256, 4096
+#: Dropout of so much, or more, is what others call the share that is kept.
+MOST_DROPPED = 0.8
 #: Inputs that are equal for many samples: they tell nothing of which one it is.
 NO_DATA = re.compile(r"mask|label|target|position|type|length", re.IGNORECASE)
 #: What the elements of a summary of dependence are; -1 for what is not known. Shares are of squared

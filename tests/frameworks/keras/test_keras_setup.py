@@ -985,7 +985,7 @@ def test_a_model_that_goes_on_from_fold_to_fold_is_named(way, found, tmp_path):
 
 @pytest.mark.parametrize("how", ["fit", "evaluate", "predict"])
 @pytest.mark.parametrize(("first", "found"), [("copied", True), ("split", False)])
-def test_copies_of_a_rare_class_on_both_sides_of_a_split_are_told(how, first, found, tmp_path):
+def test_copies_of_a_rare_class_on_both_sides_of_a_split_are_reported(how, first, found, tmp_path):
     """Drawn with replacement before the split; afterwards only what is trained on has copies."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(600, 6)).astype("float32"), (np.arange(600) < 60).astype("float32")

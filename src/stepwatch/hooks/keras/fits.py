@@ -81,9 +81,14 @@ class Trained:
         """Return whether the model has the weights that it was trained to."""
         return np.array_equal(self._weights, _fewest_weights(model))
 
-    def share(self, model: Any, rows: Array | None) -> float:
-        """Return which share of what is to validate it was trained on in earlier calls."""
-        if not self.goes_on(model):
+    def share(self, rows: Array | None, *, goes_on: bool) -> float:
+        """Return which share of what is to validate it was trained on in earlier calls.
+
+        Args:
+            rows: What is to validate.
+            goes_on: What ``goes_on`` returns: of a model that does not, nothing is remembered.
+        """
+        if not goes_on:
             self._rows = TrainedRows()
         return 0.0 if rows is None else self._rows.share(rows)
 

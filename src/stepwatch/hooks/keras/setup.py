@@ -25,7 +25,13 @@ from ..epoch_loops import LEAST_REMADE, is_in_every_epoch
 from ..evidence import Evidence, Lookup, shifts
 from ..lookups import MOST_IDS, Lookups, as_whole
 from ..losses import CROSS_ENTROPY, OF_PROBABILITIES, Array, LossCall
-from ..observations import are_permuted, hides_all_but_padding, padded_share, pads_tokens
+from ..observations import (
+    MOST_DROPPED,
+    are_permuted,
+    hides_all_but_padding,
+    padded_share,
+    pads_tokens,
+)
 from .backend import StepFacts
 from .fits import (
     MOST_TRAINED_BEFORE,
@@ -67,8 +73,6 @@ _MOVES = tuple(
     )
     if hasattr(keras.layers, name)
 )
-#: Dropout of so much, or more, is what others call the share that is kept.
-MOST_DROPPED = 0.8
 # Sequences are padded where of so many this share end in so many steps that are the same one.
 _LEAST_PADDED, _PADDED, _LEAST_RUN = 8, 0.2, 3
 # Where a metric is compared with what it takes, this share must fit.
@@ -127,6 +131,7 @@ class Setup:
         """Return what is called in the place of ``Model.fit``."""
 
         def fit(model: Any, *args: Any, **named: Any) -> Any:
+            self.vocabularies.given(model, original, args, named)
             before, trains = self._fit, None
             with suppress(Exception):  # of arguments that are wrong ``fit`` itself says so
                 given = inspect.signature(original).bind_partial(model, *args, **named).arguments
@@ -140,14 +145,15 @@ class Setup:
                 self._num_trainable[model] = now
                 trains, validates = parts(given)
                 known = self._rows.setdefault(model, Trained())
-                goes_on = self._last() is model and known.goes_on(model)
+                has_its_weights = known.goes_on(model)
+                goes_on = self._last() is model and has_its_weights
                 self._begins_anew |= self._last() is not None and not goes_on
                 turns, self._num_turns = FOLDS.num_turns - self._num_turns, FOLDS.num_turns
                 if goes_on and turns == 1:
                     FOLDS.goes_on(model.name)
                 known.begin(given, trains)
                 self._compare(model, validates)
-                share = known.share(model, validates)
+                share = known.share(validates, goes_on=has_its_weights)
                 self._fit = replace(self._fit, trained_before=share)
             try:
                 return original(model, *args, **named)
@@ -163,6 +169,7 @@ class Setup:
         """Return what is called in the place of ``Model.evaluate`` or ``Model.predict``."""
 
         def evaluate(model: Any, *args: Any, **named: Any) -> Any:
+            self.vocabularies.given(model, original, args, named)
             with suppress(Exception):  # of arguments that are wrong it says so itself
                 self._compare(model, args[0] if args else named.get("x"))
             return original(model, *args, **named)

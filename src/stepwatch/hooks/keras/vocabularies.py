@@ -45,7 +45,7 @@ class Vocabularies:
         self._inside = threading.local()
 
     def put(self, replaced: PatchSet) -> None:
-        """Take hold of the layers, and of what models are given."""
+        """Take hold of the layers."""
         owners = {name: set[type]() for name in ("adapt", "call")}
         for kind in _KINDS:
             for name, known in owners.items():
@@ -53,8 +53,6 @@ class Vocabularies:
                 if owner not in known:
                     known.add(owner)
                     replaced.put(owner, name, self._adapting if name == "adapt" else self._calling)
-        for name in ("fit", "evaluate", "predict"):
-            replaced.put(keras.Model, name, self._giving)
 
     def _adapting(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def adapt(layer: Any, *args: Any, **named: Any) -> Any:
@@ -82,14 +80,7 @@ class Vocabularies:
 
         return call
 
-    def _giving(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def call(model: Any, *args: Any, **named: Any) -> Any:
-            self._given(model, original, args, named)
-            return original(model, *args, **named)
-
-        return call
-
-    def _given(self, model: Any, function: Callable[..., Any], args: Any, named: Any) -> None:
+    def given(self, model: Any, function: Callable[..., Any], args: Any, named: Any) -> None:
         """Note what a model is given by ``fit``, ``evaluate`` or ``predict``."""
         if not self._rows:
             return

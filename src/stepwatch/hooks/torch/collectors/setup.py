@@ -26,6 +26,7 @@ from ....capture.open_step import OpenStep
 from ....model.steps import Mode
 from ....numerics.measures import number
 from ...observations import (
+    MOST_DROPPED,
     are_graphs,
     are_torn,
     are_torn_from,
@@ -59,8 +60,6 @@ COLLECTION = "setup"
 MOST_MOMENTUM = 0.9
 #: And below this many steps are needed until they are there.
 LEAST_MOMENTUM = 0.01
-#: Dropout of so much, or more, is what others call the share that is kept.
-MOST_DROPPED = 0.8
 #: So many masks are compared with tokens, of these arguments. What is added to a logit to hide it
 #: is below the last.
 _MOST_MASKS = 16
@@ -74,6 +73,8 @@ _OF_POSITIONS = (
     *(torch.nn.MultiheadAttention, torch.nn.TransformerEncoder, torch.nn.TransformerEncoderLayer),
 )
 _Dropout = torch.nn.modules.dropout._DropoutNd
+# So many samples, and of each so many positions, tell what was added to them.
+_MOST_ADDED = 8
 # The graphs behind so many calls of recurrent layers are looked through.
 _MOST_RECURRENT = 16
 # The losses of a GAN are several, and each of the first may be that of another model.
@@ -280,9 +281,10 @@ def _is_added_over_first(table: torch.Tensor, given: torch.Tensor, output: torch
     samples, length, width = given.shape
     if len(table) < samples or table.shape[1:] != (1, width) or samples < 2 or length < 2:
         return False
+    some = slice(_MOST_ADDED)
     with isolated_compute("cpu"):
-        added = to_numpy(given.detach() + table[:samples])
-        found = to_numpy(output.detach())
+        added = to_numpy(given[some, some].detach() + table[:samples][some])
+        found = to_numpy(output[some, some].detach())
         is_left = found != 0
         scale = np.median(found[is_left] / added[is_left]) if is_left.any() else 0.0
         return bool(scale) and np.allclose(found[is_left], scale * added[is_left], rtol=1e-3)
