@@ -48,7 +48,7 @@ class TestOverlap:
             ([range(100), SHUFFLED(range(60, 140))], 0.5, False),
         ],
     )
-    def test_none_some_and_all_of_each_evaluation_are_told_apart(
+    def test_an_evaluation_overlaps_the_training_by_none_some_or_all_of_its_samples(
         self, evaluated, share, everything
     ):
         """Though of the training only some samples are known."""

@@ -82,8 +82,7 @@ class Overlap:
     Only some steps are sampled, so what is known again of the samples of an evaluation is a lower
     bound of those that were trained on. How much of the training itself is known again, once it
     repeats its samples, gives how low: the one over the other estimates the share. Where all of one
-    evaluation was trained on and nothing of another,
-    both are evaluated on purpose.
+    evaluation was trained on and nothing of another, both are evaluated on purpose.
 
     Args:
         min_samples: So many samples must be shared before they are some of an evaluation.
@@ -92,8 +91,9 @@ class Overlap:
     def __init__(self, min_samples: int) -> None:
         self._min_samples = min_samples
         self._trained: set[int] = set()
-        # What was trained on since the last evaluation, whether one is on, and is compared.
-        self._since, self._evaluates, self._compares = set[int](), False, False
+        # What was trained on since the last evaluation, and whether one is on; which part of the
+        # training was known again as it began.
+        self._since, self._evaluates, self._coverage = set[int](), False, 0.0
         self._known: deque[tuple[int, int]] = deque(maxlen=KNOWN_SAMPLES)
         self._repeats = self._num_trained = 0
         # The last step at which each batch was looked at; after how many they come again.
@@ -109,15 +109,15 @@ class Overlap:
         #: The samples looked at of evaluations of which some samples were trained on, how many of
         #: these are known, and how many would be if all were.
         self.some = _Part()
-        # Samples looked at of evaluations of which all was trained on, and how many others were.
-        self._num_all = self._num_others = 0
+        #: How many samples were looked at of evaluations of which all was trained on.
+        self.num_compared = 0
+        self._num_others = 0  # evaluations that are not
 
     def train(self, samples: list[int], num_steps: int) -> None:
         """Add the digests of the samples of a TRAIN step, of so many by then."""
         digests = set(samples)
         if self._evaluates:
-            self._since, self._pass = set(), 0
-            self._evaluates = self._compares = False
+            self._since, self._evaluates, self._pass = set(), False, 0
         self._num_trained += len(samples)
         self._repeats += len(samples) - len(digests)
         # The very batch again: without shuffling the same few may be sampled over and over.
@@ -132,8 +132,7 @@ class Overlap:
             self._trained |= digests
             self._since |= digests
 
-    @property
-    def _coverage(self) -> float:
+    def _known_part(self) -> float:
         """Which part of the training is known again: of its batches where they repeat."""
         if self._period:
             return len({step % self._period for step in self._looks}) / self._period
@@ -151,7 +150,9 @@ class Overlap:
         """
         if not self._trained:
             return False
-        self._evaluates = True
+        if not self._evaluates:
+            self._evaluates, self._coverage = True, self._known_part()
+            self._num_rounds += self._coverage >= LEAST_KNOWN
         self._pass = self._pass if math.isnan(evaluation) else int(evaluation)
         digests = set(samples)
         shared = digests & self._trained
@@ -159,8 +160,6 @@ class Overlap:
             self._held |= digests - shared
         coverage = self._coverage
         if coverage >= LEAST_KNOWN:
-            self._num_rounds += not self._compares
-            self._compares = True
             part = self._parts.setdefault((self._pass, is_scored), _Part())
             part.looked += len(digests)
             part.shared += len(shared)
@@ -177,7 +176,7 @@ class Overlap:
 
     def _settle(self, part: _Part, is_scored: bool) -> None:
         if part.is_all:
-            self._num_all += part.looked if is_scored else 0
+            self.num_compared += part.looked if is_scored else 0
             self._num_folds += not part.late and part.expected_late >= LEAST_LATE
         elif part.is_some and is_scored:
             self.some.looked += part.looked
@@ -197,12 +196,7 @@ class Overlap:
         """Whether all of each evaluation was trained on."""
         # Another evaluation may follow the first one.
         is_only = self._num_rounds > 1 and not self._num_others and not self.some.looked
-        return is_only and self._num_all >= LEAST_COMPARED
-
-    @property
-    def num_compared(self) -> int:
-        """How many samples were looked at of evaluations of which all was trained on."""
-        return self._num_all
+        return is_only and self.num_compared >= LEAST_COMPARED
 
     @property
     def num_released(self) -> int:

@@ -517,7 +517,7 @@ class StepSize(Rule):
             weights = self._of_worker.get(worker)
             if weights is None:
                 continue
-            ratio = weights.norm / weights.first if weights.first else math.nan
+            ratio = weights.ratio
             if ratio < self.shrunk and known.outweigh:
                 yield self.finding(
                     self._last,
@@ -602,7 +602,7 @@ class StepSize(Rule):
             return
 
     def _evaluate(self, step: StepView, worker: str, weights: _WeightNorms) -> Findings:
-        ratio = weights.norm / weights.first if weights.first else math.nan
+        ratio = weights.ratio
         text = f"the l2 norm of all trained weights is {number(weights.norm)} at step"
         text += f" {step.train_step}, {number(ratio)} times what it was at first"
         if ratio > self.grown and self._is_stuck():
@@ -752,6 +752,11 @@ class _WeightNorms:
         self._steps: deque[StepNumber] = deque(maxlen=WITHIN)
         #: After how many steps the learning rate was higher than ever before.
         self.last_rise = 0
+
+    @property
+    def ratio(self) -> float:
+        """The norm relative to the first one; nan if that was 0."""
+        return self.norm / self.first if self.first else math.nan
 
     def is_below(self, least_step: float, *, after: int) -> bool:
         """Return whether no step reached a size, so long after the learning rate's height."""
