@@ -44,7 +44,7 @@ def test_a_link_split_of_an_undirected_graph_is_found(told, is_undirected, held_
     assert expected == splits_edges(split, graph)
 
 
-class Told:
+class Listener:
     times = 0
 
     def turns(self):
@@ -57,10 +57,10 @@ class TestFolds:
     )
     def test_a_loop_that_goes_on_to_another_fold_turns(self, splits, turns):
         """But not one over the parts of a time series, of which each follows the one before."""
-        folds, told = Folds(), Told()
+        folds, told = Folds(), Listener()
         folds.begin()
         folds.listen(told.turns)
-        folds.listen(Told().turns)  # which is gone
+        folds.listen(Listener().turns)  # which is gone
         try:
             labels = np.arange(12) % 2
             parts = [[*map(list, one)] for one in splits.split(np.zeros((12, 1)), labels)]
@@ -70,7 +70,7 @@ class TestFolds:
         assert (turns, turns) == (told.times, folds.num_turns)
         assert parts == [[*map(list, one)] for one in splits.split(np.zeros((12, 1)), labels)]
 
-    def test_a_model_that_goes_on_twice_is_told_once(self):
+    def test_a_model_that_goes_on_twice_is_reported_once(self):
         folds = Folds()
         for model in ("Net", "Other", "Net", "Net"):
             folds.goes_on(model)

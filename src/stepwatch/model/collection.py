@@ -14,8 +14,8 @@ STAGES = ("setting", "weight", "data", "output", "loss", "gradient", "update", "
 
 _EVERYWHERE = SavePolicy()
 _TENTH = SavePolicy(statistics=Schedule(every=10))
-# Summaries: a few numbers of each tensor, of which every one is wanted.
 _WHOLE = SavePolicy(statistics=None, raw=EVERY_STEP)
+# Summaries: a few numbers of each tensor, of which every one is wanted.
 _SUMMARY = SavePolicy(statistics=None, raw=Schedule(every=10))
 _ON_REQUEST = SavePolicy(statistics=None)
 _FEW_RAW = SavePolicy(

@@ -182,9 +182,9 @@ class _Given:
         return math.nan if label is None else float(label.record.statistics[label.row, index])
 
 
-# Where a sigmoid, a tanh and a ReLU end.
 #: Of numbers from 0 to 1 the squares add up to less than this part of their sum.
 _BETWEEN = 0.9
+# Where a sigmoid, a tanh and a ReLU end.
 _ENDS = ((0.0, 1.0), (-1.0, 1.0), (0.0, math.inf))
 #: Looks at which predictions press against such an end, and the least number of looks in all.
 _PRESSING, _LOOKS = 10, 20

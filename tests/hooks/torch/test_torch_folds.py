@@ -51,7 +51,7 @@ def _goes_on(model, first):
     [(_goes_on, True), (_made_anew, False), (_given_back, False), (_drawn_anew, False)],
 )
 @pytest.mark.parametrize("budget", [None, 0.03])
-def test_a_model_that_goes_on_from_fold_to_fold_is_told(begins, found, budget, folds, tmp_path):
+def test_a_model_that_goes_on_from_fold_to_fold_is_reported(begins, found, budget, folds, tmp_path):
     """In steps of which only losses are observed, too."""
     torch.manual_seed(0)
     x = torch.randn(80, 4)
