@@ -9,7 +9,8 @@ import pytest
 from stepwatch import Trial
 from tests.support.cli.commands import STEPWATCH, call
 
-#: Trains with a batch that holds a nan, and prints whether all weights are numbers in the end.
+#: Trains with a batch that holds a nan, and prints whether all weights are numbers in the end. Its
+#: steps go on long enough for the nan to be found while a busy machine has little time for it.
 SCRIPT = """\
 import torch
 from torch.nn.functional import mse_loss
@@ -19,7 +20,7 @@ torch.set_num_threads(1)
 x, y = torch.randn(16, 4), torch.randn(16, 1)
 model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-for step in range(120):
+for step in range(1500):
     data = x.clone()
     if step == 30:
         data[3, 2] = torch.nan
@@ -52,7 +53,7 @@ class TestRun:
 
         assert (0, "True\n") == (told.returncode, told.stdout)
         assert "stepwatch: restore: after step" in told.stderr
-        assert 120 == len(Trial(folder / "run").steps())
+        assert 1500 == len(Trial(folder / "run").steps())
 
     @pytest.mark.slow
     def test_a_training_skips_a_batch_with_a_nan(self, write, stepwatch):
