@@ -14,6 +14,8 @@ from .losses import CROSS_ENTROPY, OF_PROBABILITIES, Array, LossCall, label_clas
 _MOST_ROWS_PAD, _ELSEWHERE = 0.5, 0.01
 #: So many targets are told apart; of those that count so many are of padding.
 _LEAST_TARGETS, _OF_PADDING = 50, 0.5
+#: Where others have the class of padding, too, so many are of it.
+_MOSTLY_PADDING = 0.8
 #: Of so many padded samples it is told that none ends; so many targets are the next tokens, and no
 #: token ends so many samples.
 _LEAST_PADDED, _LEAST_POSITIONS, _ARE_NEXT, _ONE_END = 16, 4, 0.95, 0.5
@@ -34,7 +36,8 @@ def pads_targets(
 ) -> bool:
     """Return whether half of the targets that count are of padding, all of one class.
 
-    Nothing else has this class, or the model is told by a mask what padding is.
+    Nothing else has this class, or the model is told by a mask what padding is; or padding is four
+    fifths of them.
 
     Args:
         tokens: Shape ``[samples, positions]``, of whole numbers.
@@ -47,8 +50,11 @@ def pads_targets(
         >>> tags, counts = np.where(rows, rows % 3 + 1, 0), np.ones(rows.shape, bool)
         >>> pads_targets(rows, tags, counts), pads_targets(rows, tags, rows > 0)
         (True, False)
+        >>> some = slice(None, 6)
+        >>> pads_targets(rows[:, some], tags[:, some] % 2, counts[:, some])
+        False
         >>> pads_targets(rows, tags % 2, counts), pads_targets(rows, tags % 2, counts, rows > 0)
-        (False, True)
+        (True, True)
     """
     if tokens.ndim != 2 or counted.sum() < _LEAST_TARGETS or (tokens != np.rint(tokens)).any():
         return False
@@ -145,4 +151,5 @@ def _are_of_padding(padding: Flags, others: Flags, classes: Tokens, mask: Tokens
     if not (of_padding == of_padding[0]).all() or len(np.unique(of_others)) < 2:
         return False
     is_told = mask is not None and not np.isin(mask[padding], mask[others]).any()
-    return bool(is_told or (of_others == of_padding[0]).mean() <= _ELSEWHERE)
+    is_most = len(of_padding) >= _MOSTLY_PADDING * (len(of_padding) + len(of_others))
+    return bool(is_told or is_most or (of_others == of_padding[0]).mean() <= _ELSEWHERE)

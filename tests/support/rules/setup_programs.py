@@ -379,7 +379,7 @@ def hears(arrange):
     _train(Reader(), steps=40, size=16, data=(torch.randn(64, 3, 12), torch.arange(64) % 2))
 
 
-def contrasts(scale, *, is_learned=False, normalized=True, dim=-1):
+def contrasts(scale, *, is_learned=False, normalized=True, dim=-1, masks=False):
     """Two views of each sample, of which each is to be told from the others of the batch."""
     torch.manual_seed(0)
     towers = nn.ModuleList([nn.Linear(8, 16), nn.Linear(8, 16)])
@@ -392,6 +392,8 @@ def contrasts(scale, *, is_learned=False, normalized=True, dim=-1):
         if normalized:
             first, second = F.normalize(first, dim=dim), F.normalize(second, dim=dim)
         logits, target = first @ second.t() * factor, torch.arange(32)
+        if masks:  # as what is alike is no negative
+            logits = logits.masked_fill(torch.eye(32).roll(3, 0).bool(), -1e9)
         optimizer.zero_grad()
         (0.5 * (F.cross_entropy(logits, target) + F.cross_entropy(logits.t(), target))).backward()
         optimizer.step()
@@ -1076,23 +1078,37 @@ class _Positions(nn.Module):
         return self.dropout(x + self.table[: x.size(0)])
 
 
+class _OwnAttention(nn.Module):
+    """Attention of one head, which is told by no argument what its axes are."""
+
+    def __init__(self, width, axis):
+        super().__init__()
+        self.parts, self.axis = nn.Linear(width, 3 * width), axis
+
+    def forward(self, x):
+        q, k, v = self.parts(x if self.axis else x.transpose(0, 1)).chunk(3, -1)
+        mixed = (q @ k.transpose(1, 2) / 8**0.5).softmax(-1) @ v
+        return x + (mixed if self.axis else mixed.transpose(0, 1))
+
+
 class _Reader(nn.Module):
-    def __init__(self, kind, batch_first):
+    def __init__(self, kind, batch_first, own):
         super().__init__()
         self.tokens, self.positions = nn.Embedding(16, 8), _Positions(kind)
-        self.block = nn.TransformerEncoderLayer(8, 2, 16, batch_first=batch_first)
         self.head, self.axis = nn.Linear(8, 4), int(batch_first)
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=batch_first)
+        self.block = _OwnAttention(8, self.axis) if own else layer
 
     def forward(self, ids):
         return self.head(self.block(self.positions(self.tokens(ids))).mean(self.axis))
 
 
-def reads_by_position(kind, batch_first=True):
+def reads_by_position(kind, batch_first=True, own=False):
     """Classifies texts of twelve tokens by attention and by where these are."""
     torch.manual_seed(0)
     ids = torch.randint(0, 16, (256, 12))
     data = ids, (ids[:, :6].sum(1) > ids[:, 6:].sum(1)).long()
-    model = _Reader(kind, batch_first)
+    model = _Reader(kind, batch_first, own)
     if not batch_first:
         reader = model
         model = nn.Sequential(_Transposed(), reader)
@@ -1153,6 +1169,13 @@ CASES = {
     "embedded positions of samples": Case(
         partial(reads_by_position, "embedded"), "sample_positions"
     ),
+    "positions of samples in front of attention of one's own": Case(
+        partial(reads_by_position, "first", own=True), "sample_positions"
+    ),
+    "positions of tokens in front of attention of one's own": Case(
+        partial(reads_by_position, "along", own=True)
+    ),
+    "the same where tokens come first": Case(partial(reads_by_position, "first", False, own=True)),
     "positions of tokens": Case(partial(reads_by_position, "along")),
     "embedded positions of tokens": Case(partial(reads_by_position, "embedded along")),
     "positions where tokens come first": Case(partial(reads_by_position, "first", False)),
@@ -1161,7 +1184,11 @@ CASES = {
     "a softmax over the parts": Case(partial(attends, 1)),
     "a softmax over the parts that come first": Case(partial(attends, 0, first=False)),
     "cosines times the temperature": Case(partial(contrasts, 0.07), "temperature"),
+    "masked cosines times the temperature": Case(
+        partial(contrasts, 0.07, masks=True), "temperature"
+    ),
     "cosines over the temperature": Case(partial(contrasts, 1 / 0.07)),
+    "masked cosines over the temperature": Case(partial(contrasts, 1 / 0.07, masks=True)),
     "cosines": Case(partial(contrasts, 1.0)),
     "cosines times a learned scale": Case(partial(contrasts, 0.07, is_learned=True)),
     **{
@@ -1232,6 +1259,9 @@ CASES = {
     "tags of padding that a mask leaves out": Case(partial(classifies_tokens, reduction="none")),
     "tags of a little padding": Case(partial(classifies_tokens, least=9)),
     "tags of padding that words have, too": Case(partial(classifies_tokens, num_tags=5, first=0)),
+    "tags of much padding that words have, too": Case(
+        partial(classifies_tokens, num_tags=5, first=0, least=1), "pads_targets"
+    ),
     "tags of padding that words have, too, beside a mask": Case(
         partial(classifies_tokens, num_tags=5, first=0, masks=True), "pads_targets"
     ),

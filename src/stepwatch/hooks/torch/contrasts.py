@@ -35,13 +35,13 @@ class CosineLogits(NamedTuple):
 def cosine_logits(loss: torch.Tensor) -> Iterator[CosineLogits]:
     """Yield the logits of cross-entropies that are products of vectors of length 1.
 
-    Between the product and the softmax stand only numbers that are not trained.
+    Between the product and the softmax stand only numbers that are not trained, and masks.
     """
     for node in () if loss.grad_fn is None else forward_order(loss.grad_fn):
         if operation(node) != "log_softmax":
             continue
         product = _only_input(node)
-        while product is not None and operation(product) in ("mul", "div"):
+        while product is not None and operation(product) in ("mul", "div", "masked_fill"):
             product = _only_input(product)
         if product is None or operation(product) != "mm":
             continue
@@ -59,11 +59,20 @@ def cosine_logits(loss: torch.Tensor) -> Iterator[CosineLogits]:
             continue
         # Both are known up to a number in each row.
         cosines, logits = first.float() @ second.float(), shares.float()
-        sizes = [float((one - one.mean(1, keepdim=True)).norm()) for one in (logits, cosines)]
+        seen = logits > _HIDDEN
+        sizes = [_spread(one, seen) for one in (logits, cosines)]
         if sizes[1] > 0:
             yield CosineLogits(sizes[0] / sizes[1], shape[1])
 
 
+def _spread(values: torch.Tensor, seen: torch.Tensor) -> float:
+    """Return the norm of what differs from the mean of its row, among elements that are seen."""
+    means = (values * seen).sum(1, keepdim=True) / seen.sum(1, keepdim=True).clamp(min=1)
+    return float(((values - means) * seen).norm())
+
+
+# What a mask hides has a logarithm below this.
+_HIDDEN = -1e4
 # What stands between products of vectors and a softmax of them: masks and a temperature.
 _OF_LOGITS = frozenset({
     *("mul", "div", "add", "sub", "copy_slices", "index_put", "masked_fill", "where", "index"),

@@ -35,6 +35,7 @@ from .collectors.log_terms import LogTerms
 from .collectors.logged import LoggedScalars
 from .collectors.loop import Loop
 from .collectors.loss import LossInputs
+from .collectors.loss_graphs import LossGraphs
 from .collectors.optimizer import Clipping, OptimizerStates, Updates
 from .collectors.pairs import PulledPairs
 from .collectors.policy import Policies
@@ -185,7 +186,7 @@ class Tracker(HookGuard):
             lambda: self._follow_wrappers(averaging),
         )
         self._policies = policies = Policies(names, observer)
-        self._setup = setup = Setup(names, observer)
+        self._setup = setup = Setup(names, observer, LossGraphs())
         looked_up = LookedUp(observer)
         self._pairs = pairs = PulledPairs(
             observer, lambda steps: recorder.budget.observe_later_in_full(steps)

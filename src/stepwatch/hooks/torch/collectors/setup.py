@@ -15,7 +15,7 @@ import sysconfig
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import suppress
-from typing import NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
@@ -24,7 +24,6 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
-from ....numerics.measures import number
 from ...observations import (
     MOST_DROPPED,
     are_graphs,
@@ -39,21 +38,21 @@ from ...observations import (
 from ..autograd import (
     Edge,
     Product,
-    accumulations,
+    forward_order,
     is_torn,
-    norms_over_first,
     products,
-    softmaxes_of_one,
-    softmaxes_over_first,
+    saved_as_is,
     takes_last_only,
 )
-from ..contrasts import contrasts, cosine_logits, is_unpaired, is_with_itself
 from ..internals import BatchNorm, isolated_compute
 from ..models import Names, uncompiled, unwrap
 from ..observe import Observer
 from ..tensors import tensors_in, to_numpy
 from .draws import RepeatedDraws
-from .variables import are_flags, columns, crossed_rows, pairs
+from .variables import pairs
+
+if TYPE_CHECKING:
+    from .loss_graphs import LossGraphs
 
 COLLECTION = "setup"
 #: New statistics of a batch are so much of the running ones by the convention of other libraries.
@@ -75,12 +74,10 @@ _OF_POSITIONS = (
 _Dropout = torch.nn.modules.dropout._DropoutNd
 # So many samples, and of each so many positions, tell what was added to them.
 _MOST_ADDED = 8
+# The edges of so many graphs are looked at.
+_MOST_GRAPHS = 4
 # The graphs behind so many calls of recurrent layers are looked through.
 _MOST_RECURRENT = 16
-# The losses of a GAN are several, and each of the first may be that of another model.
-_MOST_GRAPHS = 4
-# Of fewer contrasts nothing is said.
-_LEAST_CONTRASTS = 2
 # Of more ends edges are not looked at.
 _MOST_ENDS = 1 << 20
 # So many batches of graphs are looked at; of fewer nothing is said.
@@ -233,13 +230,15 @@ def _attribute(value: object, name: str) -> object:
 class SamplePositions:
     """Whether positions are told by the place of a sample in its batch, and not of a token in it.
 
-    As ``x + pe[:x.size(0)]`` does where samples come first: what follows, which is told so by its
-    ``batch_first``, is given the same position for all tokens of a sample.
+    As ``x + pe[:x.size(0)]`` does where samples come first, which what follows is told by its
+    ``batch_first``, or a loss shows that has one target for each: all tokens of a sample are given
+    the same position.
     """
 
     def __init__(self) -> None:
-        # Layers that gave positions along the first axis in this step, by the length of that.
-        self._along_first: dict[int, str] = {}
+        # Layers that gave positions along the first axis in this step, by the length of that, and
+        # the length of the second, if there is one.
+        self._along_first: dict[int, tuple[str, int]] = {}
 
     def returned(
         self, module: torch.nn.Module, name: str, given: object, output: object
@@ -249,16 +248,29 @@ class SamplePositions:
             return None
         if isinstance(module, torch.nn.Embedding):
             if given.dim() == 1 and _counts_up(given):
-                self._along_first[len(given)] = name
+                self._along_first[len(given)] = name, 0
         elif given.dim() == 3 and isinstance(module, _OF_POSITIONS):
             samples, length, _ = given.shape
             if getattr(module, "batch_first", False) and samples != length:
-                return None if length in self._along_first else self._along_first.get(samples)
+                known = None if length in self._along_first else self._along_first.get(samples)
+                return None if known is None else known[0]
         elif given.dim() == 3 and type(output) is torch.Tensor and output.shape == given.shape:
             tables = (one for one in module._buffers.values() if one is not None and one.dim() == 3)
             if any(_is_added_over_first(table, given, output) for table in tables):
-                self._along_first[len(given)] = name
+                self._along_first[len(given)] = name, given.shape[1]
         return None
+
+    def compared(self, loss: torch.Tensor) -> Iterator[str]:
+        """Yield the layers that gave positions along an axis with one target for each place."""
+        if not self._along_first or loss.grad_fn is None:
+            return
+        for node in forward_order(loss.grad_fn):
+            target = saved_as_is(node, "target")
+            if target is None or target.dim() == 0 or target.numel() != len(target):
+                continue
+            name, length = self._along_first.get(len(target), ("", 0))
+            if length not in (0, len(target), *self._along_first):
+                yield name
 
     def forget(self) -> None:
         """A step ends."""
@@ -291,23 +303,22 @@ def _is_added_over_first(table: torch.Tensor, given: torch.Tensor, output: torch
 
 
 class Setup:
-    """Observes it in the collection ``setup``, of models that train."""
+    """Observes it in the collection ``setup``, of models that train.
 
-    def __init__(self, names: Names, observer: Observer) -> None:
-        self._names, self._observer = names, observer
+    Args:
+        losses: Looks through the graphs of losses.
+    """
+
+    def __init__(self, names: Names, observer: Observer, losses: LossGraphs) -> None:
+        self._names, self._observer, self._losses = names, observer, losses
         self._models: WeakKeyDictionary[torch.nn.Module, _Model] = WeakKeyDictionary()
         # Whether the statistics of a normalization were new when its model ran first.
         self._new: WeakKeyDictionary[torch.nn.Module, bool] = WeakKeyDictionary()
         self._numbers: dict[str, float] = {}
         # The normalizations of which the momentum was right at some call of this step.
         self._right: set[str] = set()
-        # Of how many losses the graph was looked through, at which version of the names.
-        self._graphs = (0, 0)
+        self._version = 0  # of the names, when the graph of a loss was looked through
         self._in_graphs: dict[str, float] = {}
-        # Of contrasts, whether both vectors of each pair were the same, and whether pairs were of
-        # different samples.
-        self._views: list[bool] = []
-        self._unpaired: list[bool] = []
         # The samples of the batch that a model was given last; 0 where they are not known.
         self._num_samples = 0
         self._given: ref[torch.Tensor] | None = None  # the first of these
@@ -367,40 +378,18 @@ class Setup:
         self._look_at_ends(roots)
         if step.mode is Mode.TRAIN:
             self._draws.before_backward()
-        version, num_looked = self._graphs
-        if version != self._names.version:
-            version, num_looked, self._in_graphs = self._names.version, 0, {}
+        if self._version != self._names.version:
+            self._version, self._in_graphs = self._names.version, {}
+            self._losses.forget()
         is_wanted = step.mode is Mode.TRAIN and step.wants(COLLECTION)
-        if not is_wanted or num_looked == _MOST_GRAPHS or not isinstance(roots, torch.Tensor):
+        if not is_wanted or self._losses.is_done or not isinstance(roots, torch.Tensor):
             return
-        self._graphs = version, num_looked + 1
         self._in_graphs.update(self._unseparated(products(roots)))
-        if self._num_samples > 1:
-            found = softmaxes_over_first(roots, self._num_samples, self._names.parameters)
-            self._in_graphs.update((f"setup/over_samples/{one}", 1.0) for one in found)
-        crossed = {f"setup/crossed_rows/{one}>{other}": 1.0 for one, other in crossed_rows()}
-        self._in_graphs.update(crossed)
-        ones = softmaxes_of_one(roots, self._names.parameters)
-        self._in_graphs.update((f"setup/one_unit/{one}", 1.0) for one in ones)
         given = None if self._given is None else self._given()
-        with isolated_compute(roots.device.type):
-            cosines = list(cosine_logits(roots))
-            for contrast in contrasts(roots):
-                for known, found_there in (
-                    (self._views, is_with_itself(contrast)),
-                    (self._unpaired, is_unpaired(contrast, given)),
-                ):
-                    known += [] if found_there is None else [found_there]
-            norms = list(norms_over_first(roots, self._num_samples)) if self._num_samples else []
-        self._in_graphs.update((f"setup/over_samples/{one}", 1.0) for one in norms)
-        for logits in cosines:
-            if (share := least_share(*logits)) >= _MOST_SHARE:
-                name = f"setup/temperature/{logits.num_classes}>{number(logits.scale)}"
-                self._in_graphs[name] = share
-        for what, known in (("same_views", self._views), ("unpaired", self._unpaired)):
-            if len(known) >= _LEAST_CONTRASTS and all(known):
-                self._in_graphs[f"setup/{what}/{self._model_name}"] = 1.0
-        self._in_graphs.update((f"setup/risk_set/{one}", 1.0) for one in _wrong_risk_sets(roots))
+        names = self._names.parameters
+        self._losses.look(roots, given, self._num_samples, names, self._model_name)
+        of_samples = self._positions.compared(roots)
+        self._in_masks.update((f"setup/sample_positions/{one}", 1.0) for one in of_samples)
 
     def _look_at_ends(self, roots: object) -> None:
         """Note which recurrent layers give the loss only what is left after padding."""
@@ -565,7 +554,13 @@ class Setup:
 
     def complete(self, step: OpenStep) -> None:
         """A TRAIN step ends."""
-        numbers = self._numbers | self._in_graphs | self._in_masks | self._in_sequences
+        numbers = (
+            self._numbers
+            | self._in_graphs
+            | self._losses.found
+            | self._in_masks
+            | self._in_sequences
+        )
         self._numbers, self._right = {}, set()
         self._embedded.clear()
         self._batches.forget()
@@ -608,25 +603,6 @@ class Setup:
         return _Model(self._names.version, repeated, normalizations, of_parameters, in_blocks)
 
 
-# Logits cannot tell classes apart if of the cross-entropy of a guess so much is left at best.
-_MOST_SHARE = 0.85
-
-
-def least_share(scale: float, num_classes: int) -> float:
-    """Return the least cross-entropy by logits between -scale and scale, as a share of a guess's.
-
-    Example:
-        >>> f"{least_share(0.07, 128):.2f}", f"{least_share(1 / 0.07, 128):.2f}"
-        ('0.97', '0.00')
-    """
-    guess = math.log(num_classes) if num_classes > 1 else math.inf
-    return math.log1p((num_classes - 1) * math.exp(-2 * scale)) / guess
-
-
-#: Times of so many rows tell an order.
-_LEAST_TIMES = 16
-
-
 def _are_apart(first: torch.nn.Module | None, second: torch.nn.Module | None) -> bool:
     """Return whether two layers are called by two modules, of which none is part of the other.
 
@@ -637,35 +613,6 @@ def _are_apart(first: torch.nn.Module | None, second: torch.nn.Module | None) ->
     return all(first is not one for one in second.modules()) and all(
         second is not one for one in first.modules()
     )
-
-
-def _wrong_risk_sets(loss: torch.Tensor) -> Iterator[str]:
-    """Yield what a script calls times by which a loss adds up those that are over.
-
-    The likelihood of Cox (Regression models and life-tables, 1972) compares each event with those
-    who were at risk then, whose times are as long or longer. Times are what rises in the order of
-    the sum; beside them are zeros and ones, which say whose event was seen.
-    """
-    for sum_ in accumulations(loss):
-        if sum_.size < _LEAST_TIMES:
-            continue
-        with isolated_compute("cpu"):
-            rows = np.arange(sum_.size)
-            order = rows if sum_.order is None else to_numpy(sum_.order).reshape(-1)
-            if not np.array_equal(np.sort(order), rows):
-                continue  # only some of them are added up, or some of them twice
-            known = list(columns(sum_.size))
-            has_events = any(
-                are_flags(column) and 0 < column.sum() < sum_.size for _, column in known
-            )
-            for name, column in known if has_events else ():
-                if not column.is_floating_point():
-                    continue
-                times = to_numpy(column)[order]
-                steps = np.diff(times[::-1] if sum_.is_reversed else times)
-                if (steps >= 0).all() and np.count_nonzero(steps > 0) > sum_.size / 4:
-                    yield name
-                    return
 
 
 def _places(container: torch.nn.Module, owner: torch.nn.Module | None) -> int:
