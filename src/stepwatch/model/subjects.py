@@ -22,6 +22,7 @@ _OF_SETUP = {
     "all_frozen": "model",
     "class_weight": "loss",
     "constant_penalty": "function",
+    "frozen_number": "number",
     "linear": "layer",
     "metric": "metric",
     "momentum": "layer",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from weakref import WeakSet
 
 from ..judge.step_view import StepNumber, StepView
@@ -11,7 +12,9 @@ from ..model.record import Layout, TensorInfo
 from ..numerics.measures import Floats
 from .shared import prefixed
 
-_PREFIX = "optimizer/left_out/"
+_PREFIX, _THAWED = "optimizer/left_out/", "optimizer/thawed/"
+# Two looks tell that what is no longer frozen does not change.
+_LEAST_LOOKS = 2
 
 
 @dataclass(slots=True)
@@ -33,8 +36,12 @@ class LeftOut:
     is_changed: bool = False
 
     @property
+    def is_thawed(self) -> bool:
+        return self.info.name.startswith(_THAWED)
+
+    @property
     def name(self) -> str:
-        return self.info.name.removeprefix(_PREFIX)
+        return self.info.name.removeprefix(_THAWED).removeprefix(_PREFIX)
 
 
 class LeftOutVariables:
@@ -68,7 +75,7 @@ class LeftOutVariables:
                 self._losses |= losses
                 self._full |= losses if asked else set()
                 self._asked |= asked
-        for group in prefixed(step, "optimizer", _PREFIX):
+        for group in chain(*(prefixed(step, "optimizer", one) for one in (_PREFIX, _THAWED))):
             worker = group.record.worker
             for row, info in zip(group.rows.tolist(), group.infos, strict=True):
                 now = group.record.statistics[row].copy()
@@ -88,8 +95,10 @@ class LeftOutVariables:
             return found  # another set of variables had its turn between full steps
         for (worker, _), one in self._known.items():
             is_long = last.train_step + 1 - one.onset.train_step >= 10 * k
-            is_asked = (worker, one.name) in self._asked
-            if one.looks >= k and is_long and not is_asked:
+            # It was asked before it was frozen, perhaps.
+            is_asked = (worker, one.name) in self._asked and not one.is_thawed
+            least = min(k, _LEAST_LOOKS) if one.is_thawed else k
+            if one.looks >= least and is_long and not is_asked:
                 found.setdefault(worker, []).append(one)
         # What stands still beside what changes, such as a bias of zeros, is updated with it.
         changed = {worker for (worker, _), one in self._known.items() if one.is_changed}

@@ -141,6 +141,13 @@ LAYERS = {
         " was given its weights, while it was frozen: it stays as it is",
         "compile the model again after trainable is set, before fit",
     ),
+    "frozen_number": (
+        "it was read when the function that trains was compiled, and is a constant in it: the"
+        " script has set another one since, as by a schedule, and training goes on with the first",
+        "keep it in a variable, as keras.Variable(0.0, trainable=False), tf.Variable(0.0,"
+        " trainable=False), with assign(); or pass it to the function as an array: step(params,"
+        " batch, jnp.asarray(beta))",
+    ),
     "all_frozen": (
         "it is trained, and all of its layers are frozen: nothing is learnt",
         "leave trainable as it is for the layers that are to learn, as the last ones, and compile"
@@ -304,6 +311,7 @@ LOOKED_AT_BEFORE = (
     "unfrozen",
     "all_frozen",
     "trained_before",
+    "frozen_number",
 )
 
 #: What was taken in place of something else, by both names.

@@ -108,8 +108,9 @@ class Setup(Rule):
     more. ``unfitted``: a normalization of what is evaluated has seen no data. ``split_edges``: one
     direction of an edge is evaluated, and the other is trained on. ``reshuffled``: predictions and
     labels are of two passes over data that are shuffled anew at each. ``split_anew``: a shuffle
-    before the split makes another one in each epoch. ``other_order``: what was computed of each
-    batch is read by the number of the batch, which is another one in each epoch.
+    before the split makes another one in each epoch. ``frozen_number``: the script sets a number
+    anew that compiled code keeps as it was. ``other_order``: what was computed of each batch is
+    read by the number of the batch, which is another one in each epoch.
     ``changed_by_reading``: a data set changes a sample as it gives it. ``rescaled``: a scaler is
     fitted to the data that are trained on, and again to those that are evaluated. ``readapted``: a
     model of Keras is evaluated on the ids of a vocabulary that was adapted anew. ``part_of_data``:

@@ -158,8 +158,9 @@ class TrainingMode(Rule):
                 condition="unfilled_statistics",
                 remedy="where weights are copied, copy the running statistics, too: in PyTorch all"
                 " of state_dict(), or AveragedModel(use_buffers=True), in Keras also the variables"
-                " that are not trainable; in Flax return the new batch_stats from the training"
-                " step, and pass them on",
+                " that are not trainable; in JAX return what is new from the training step, the"
+                " batch_stats of Flax or the variables that stateless_call gives back, and pass it"
+                " on",
             )
 
     def _left_on(self, step: StepView, worker: str) -> Findings:

@@ -200,19 +200,19 @@ class UntrainedParameter(Rule):
     What is found, each after ``k`` TRAIN steps: parameters that never got a gradient, and why where
     that is known: gradients are set to zero before the optimizer steps (``zeroed``), or the
     ``training_step`` of Lightning returns no loss (``not_returned``); that no optimizer holds, from
-    the first step on or since they were thawed (``thawed``); that
-    several groups hold; that an optimizer holds but no model has; that get gradients and never
-    change; and gradients that are not set to zero between steps, or hold what the backward pass for
-    another optimizer left (``left_over``, after ``LEFT_STEPS``). Parameters that are frozen are
-    left out of this. They are found if an optimizer holds them and they were trained at first
-    (``frozen_again``), or are one of several blocks that are built the same way, one before it
-    trains, and so does what comes after it (``frozen_inside``). Of low-rank adapters also the
-    matrix that begins at zero, if it stays so: because it is frozen while the other one trains
-    (``adapter_frozen``), or gets a gradient of exact zeros (``adapter_zero``); or no adapter of a
-    model that trains else is (``adapters_frozen``); or the last layer of
-    the model is frozen as it was initialized (``adapter_head``). And, at the end, an optimizer that
-    never stepped while another one did (``never_stepped``), and variables that lie before what a
-    gradient tape trains and that no gradient was taken by (``not_differentiated``).
+    the first step on or since they were thawed (``thawed``), or that no gradient of a tape is taken
+    by since then; that several groups hold; that an optimizer holds but no model has; that get
+    gradients and never change; and gradients that are not set to zero between steps, or hold what
+    the backward pass for another optimizer left (``left_over``, after ``LEFT_STEPS``). Parameters
+    that are frozen are left out of this. They are found if an optimizer holds them and they were
+    trained at first (``frozen_again``), or are one of several blocks that are built the same way,
+    one before it trains, and so does what comes after it (``frozen_inside``). Of low-rank adapters
+    also the matrix that begins at zero, if it stays so: because it is frozen while the other one
+    trains (``adapter_frozen``), or gets a gradient of exact zeros (``adapter_zero``); or no adapter
+    of a model that trains else is (``adapters_frozen``); or the last layer of the model is frozen
+    as it was initialized (``adapter_head``). And, at the end, an optimizer that never stepped while
+    another one did (``never_stepped``), and variables that lie before what a gradient tape trains
+    and that no gradient was taken by (``not_differentiated``).
     """
 
     name = "untrained_parameter"
@@ -351,7 +351,10 @@ class UntrainedParameter(Rule):
             yield self._never_stepped(one, self._waiting.last)
         last = self._waiting.last
         for worker, variables in self._left_out.left_out(self.k, last).items():
-            yield self._not_differentiated(worker, variables, last)
+            for is_thawed in (True, False):
+                some = [one for one in variables if one.is_thawed == is_thawed]
+                if some:
+                    yield self._not_differentiated(worker, some, last)
 
     def _not_differentiated(
         self, worker: str, variables: Sequence[LeftOut], last: StepNumber
@@ -359,6 +362,7 @@ class UntrainedParameter(Rule):
         large = [one for one in variables if is_large_matrix(one.info)]
         is_drawn = bool(large) and all(is_as_drawn(one.first, one.info) for one in large)
         names, onset = [one.name for one in variables], variables[0].onset
+        is_thawed = variables[0].is_thawed
         what = f"{len(names)} trainable {'variables' if len(names) > 1 else 'variable'}"
         are = "are" if len(names) > 1 else "is"
         return self.finding(
@@ -367,18 +371,25 @@ class UntrainedParameter(Rule):
             f"{listed(names)}: {what} of layers before those that are trained {are} given to no"
             f" gradient() of a tape, in {last.train_step + 1 - onset.train_step} TRAIN steps up to"
             f" step {last.train_step}, and never change"
-            + (": they are as drawn for new layers" if is_drawn else ""),
+            + (", though they were frozen before and are not any more" if is_thawed else "")
+            + (": they are as drawn for new layers" if is_drawn and not is_thawed else ""),
             worker=worker,
             mode="TRAIN",
-            severity="warning" if is_drawn else "info",
+            severity="warning" if is_drawn or is_thawed else "info",
             value=float(len(names)),
             threshold=0.0,
             onset=onset,
-            condition="not_differentiated",
-            remedy="take gradients by the variables of all models that are to be trained, and apply"
+            condition="thawed" if is_thawed else "not_differentiated",
+            remedy="ask the model for its trainable_variables anew after trainable = True is set:"
+            " a list that was made before holds only what was not frozen then"
+            if is_thawed
+            else "take gradients by the variables of all models that are to be trained, and apply"
             " them, as encoder.trainable_variables + decoder.trainable_variables; what is meant to"
             " stay is frozen by trainable = False",
-            evidence={"cause": "not_differentiated", "parameters": names[:20]},
+            evidence={
+                "cause": "thawed" if is_thawed else "not_differentiated",
+                "parameters": names[:20],
+            },
         )
 
     def _never_stepped(self, waiting: Waiting, last: StepNumber) -> Finding:

@@ -647,3 +647,38 @@ def test_statistics_that_no_training_step_returned_are_found(way, tmp_path):
 
     expected = ["unfilled_statistics"] if way == "kept" else []
     assert expected == [one.condition for one in live.findings]
+
+
+class Settings:
+    """What a script keeps its numbers in."""
+
+    def __init__(self, rate):
+        self.rate = rate
+
+
+@pytest.mark.parametrize("way", ["attribute", "argument", "constant"])
+def test_a_number_that_compiled_code_keeps_is_named(way, tmp_path):
+    """As the rate of a schedule that is read where the step is compiled, and not passed to it."""
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(32, 4)).astype("float32"))
+    settings = Settings(0.01)
+    live = LiveWatch(["setup"])
+    with JaxHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+
+        def loss(w):
+            return jnp.mean((x @ w - x[:, 0]) ** 2)
+
+        @jax.jit
+        def step(w):
+            return w - settings.rate * jax.grad(loss)(w)
+
+        @jax.jit
+        def step_by(w, rate):
+            return w - rate * jax.grad(loss)(w)
+
+        w = jnp.zeros(4)
+        for _ in range(40):
+            settings.rate *= 1.0 if way == "constant" else 0.9
+            w = step_by(w, settings.rate) if way == "argument" else step(w)
+
+    assert [one.condition for one in live.findings] == ["frozen_number"] * (way == "attribute")
+    assert all("settings.rate" in one.message for one in live.findings)

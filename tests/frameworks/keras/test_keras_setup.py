@@ -1230,3 +1230,87 @@ def test_a_teacher_that_is_trained_with_its_student_is_named(way, found, tmp_pat
     model.compile(keras.optimizers.Adam(0.01))
 
     assert found == conditions_of(tmp_path / "run", model, x, y)
+
+
+class Annealed(keras.Model):
+    """Has a penalty, whose weight a callback sets in each epoch."""
+
+    def __init__(self, weight):
+        super().__init__()
+        self.last = keras.layers.Dense(1)
+        self.weight = weight
+
+    def call(self, x):
+        return self.last(x)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        loss = super().compute_loss(x, y, y_pred, sample_weight, training=training)
+        return loss + self.weight * keras.ops.mean(keras.ops.square(y_pred))
+
+
+class Anneals(CALLBACKS.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        if isinstance(self.model.weight, float):
+            self.model.weight = 0.01 * epoch
+        else:
+            self.model.weight.assign(0.01 * epoch)
+
+
+# On PyTorch the number is read at each step.
+_KEPT = [] if keras.backend.backend() == "torch" else ["frozen_number"]
+
+
+@pytest.mark.parametrize(
+    ("way", "found"), [("number", _KEPT), ("eager", []), ("variable", []), ("constant", [])]
+)
+def test_a_number_that_compiled_code_keeps_is_named(way, found, tmp_path):
+    """Where a callback sets another one, as a schedule does."""
+    x, y = _data("numbers")
+    weight = keras.Variable(0.0, trainable=False) if way == "variable" else 0.0
+    model = Annealed(weight)
+    model.compile(keras.optimizers.Adam(0.01), "mse", run_eagerly=way == "eager")
+    callbacks = [] if way == "constant" else [Anneals()]
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        model.fit(x, y, batch_size=32, epochs=4, verbose=0, callbacks=callbacks)
+
+    found_here = watch(Trial(tmp_path / "run"), ["setup"])
+    assert found == [one.condition for one in found_here]
+    assert all("Annealed.weight" in one.message for one in found_here)
+
+
+class Towers(keras.Model):
+    """Tells two views of each sample apart by their cosines, times a number."""
+
+    def __init__(self, scale):
+        super().__init__()
+        self.towers = [keras.layers.Dense(8) for _ in range(2)]
+        self.unit, self.scale = keras.layers.UnitNormalization(), scale
+
+    def call(self, x):
+        return [self.unit(tower(x)) for tower in self.towers]
+
+    def train_step(self, data):
+        import torch
+
+        first, second = self(data[0], training=True)
+        self.zero_grad()
+        loss = torch.nn.functional.cross_entropy(
+            first @ second.T * self.scale, torch.arange(len(first))
+        )
+        loss.backward()
+        weights = list(self.trainable_weights)
+        with torch.no_grad():
+            self.optimizer.apply([one.value.grad for one in weights], weights)
+        return {"loss": loss.detach()}
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="a loss of PyTorch")
+@pytest.mark.parametrize(("scale", "found"), [(0.07, ["temperature"]), (1 / 0.07, [])])
+def test_the_graphs_of_a_train_step_of_torch_are_looked_through(scale, found, tmp_path):
+    x, y = _data("numbers")
+    model = Towers(scale)
+    model.compile(keras.optimizers.Adam(0.001))
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        model.fit(x, y, batch_size=32, epochs=4, verbose=0)
+
+    assert found == [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]

@@ -67,3 +67,42 @@ def test_layers_of_keras_are_observed_in_a_stateless_call(tmp_path):
         assert {"output/first", "output/norm", "output/last", "batch"} <= names
         assert {"prediction/loss_fn", "label/loss_fn", "confusion/loss_fn"} <= names
         assert found == [one.condition for one in watch(trial, ["training_mode"])]
+
+
+@pytest.mark.parametrize(("is_returned", "found"), [(False, ["unfilled_statistics"]), (True, [])])
+def test_statistics_that_a_step_does_not_return_are_named(is_returned, found, tmp_path):
+    """Batch normalization is evaluated by those of a new layer, mean 0 and variance 1."""
+    import jax
+
+    from stepwatch.hooks.jax import JaxHook
+
+    keras.utils.set_random_seed(0)
+    norm = keras.layers.BatchNormalization()
+    model = keras.Sequential([keras.Input((8,)), norm, keras.layers.Dense(2)])
+    loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    with JaxHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+
+        def loss_fn(trained, others, x, y):
+            logits, others = model.stateless_call(trained, others, x, training=True)
+            return loss_of(y, logits), others
+
+        @jax.jit
+        def step(trained, others, x, y):
+            (_, after), slopes = jax.value_and_grad(loss_fn, has_aux=True)(trained, others, x, y)
+            trained = [one - 0.1 * slope for one, slope in zip(trained, slopes, strict=True)]
+            return trained, after if is_returned else others
+
+        @jax.jit
+        def predict(trained, others, x):
+            return model.stateless_call(trained, others, x, training=False)[0].argmax(-1)
+
+        trained = [one.value for one in model.trainable_variables]
+        others = [one.value for one in model.non_trainable_variables]
+        for _ in range(2):
+            for start in range(0, 512, 32):
+                rows = slice(start, start + 32)
+                trained, others = step(trained, others, 3 + X[rows], CLASSES[rows])
+            predict(trained, others, 3 + X)
+
+    conditions = [one.condition for one in watch(Trial(tmp_path / "run"), ["training_mode"])]
+    assert found == conditions

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from stepwatch.hooks.tensorflow import TensorFlowHook
 from stepwatch.testing.hook_contract import HookContract, Trained
+from stepwatch.trial import Trial
 
 pytestmark = [
     pytest.mark.framework,
@@ -99,3 +100,13 @@ class TestTapeInCompiledFunction(TestEagerTape):
 
     decorate = staticmethod(tf.function(jit_compile=True))
     decorator = "@tf.function(jit_compile=True)"
+
+
+def test_a_training_of_something_else_is_not_told_as_captured_by_tapes(tmp_path):
+    """As where Keras, on another backend, imports TensorFlow."""
+    said = []
+    with TensorFlowHook(run=tmp_path / "run", say=said.append, strict=True) as hook:
+        hook.save_scalar("loss", 1.0)
+
+    assert [] == [line for line in said if "capturing" in line]
+    assert [0] == Trial(tmp_path / "run").steps()

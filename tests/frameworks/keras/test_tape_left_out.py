@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import keras
 import numpy as np
 import pytest
@@ -159,3 +161,32 @@ def test_what_was_trained_before_is_not_accused(tmp_path):
             second(x)
 
     assert [] == live.findings
+
+
+@pytest.mark.parametrize("is_listed_anew", [False, True])
+@pytest.mark.parametrize("wrap", [AS_PYTHON, AS_GRAPH], ids=["eager", "graph"])
+def test_layers_that_are_thawed_and_not_trained_are_named(wrap, is_listed_anew, tmp_path):
+    """As by variables that were listed while the layers were frozen."""
+    live = LiveWatch(RULE)
+    options = {"say": lambda _: None, "strict": True, "listeners": [live]}
+    with TensorFlowHook(run=tmp_path / "run", **options):
+        program, x = Frozen(), tf.constant(X)
+
+        def train(weights, x):
+            program.train(x, weights)
+
+        weights = program.encoder.trainable_variables + program.decoder.trainable_variables
+        for thaws in (False, True):
+            if thaws:
+                program.encoder.trainable = True
+            if is_listed_anew:
+                weights = program.encoder.trainable_variables + program.decoder.trainable_variables
+            program.optimizer = keras.optimizers.SGD(0.01)
+            program.optimizer.build(weights)
+            step = wrap(partial(train, weights))
+            for _ in range(STEPS):
+                step(x)
+
+    found = [(one.condition, one.severity) for one in live.findings]
+    assert found == ([] if is_listed_anew else [("thawed", "warning")])
+    assert is_listed_anew or "trainable_variables anew" in live.findings[0].remedy

@@ -8,12 +8,14 @@ environment calls models thousands of times.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 from ...capture.guard import guarded
 from ..losses import LossCall
+from .running_statistics import ListedModel
 
 Function = Callable[..., Any]
 # Of modules of Flax that know training from evaluation, which argument and field says so.
@@ -87,6 +89,11 @@ class Layers:
         self._models: list[str] = []
         self._keras: KerasLayers | None = None
 
+    @property
+    def listed(self) -> list[ListedModel]:
+        """The models of Keras with batch normalization that ran while something was trained."""
+        return [] if self._keras is None else list(self._keras.listed.values())
+
     def listen(self, stack: ExitStack) -> None:
         """Notify of what runs until a stack is closed."""
         linen: Any = sys.modules.get("flax.linen")
@@ -125,6 +132,7 @@ class KerasLayers:
         self._model = ""
         self._names: dict[int, str] = {}
         self._modes: dict[int, bool] = {}
+        self.listed: WeakKeyDictionary[Any, ListedModel] = WeakKeyDictionary()
 
     @property
     def failure(self) -> str:
@@ -140,7 +148,7 @@ class KerasLayers:
 
     @guarded
     def called(self, layer: Any, given: Sequence[Any], call: Any) -> None:
-        from ..keras.layers import ModelNames, depends_on_mode, is_in_training
+        from ..keras.layers import ModelNames, depends_on_mode, is_in_training, normalizations
 
         if not self._listener.is_differentiating:
             return
@@ -149,6 +157,8 @@ class KerasLayers:
             self._model, self._names = type(layer).__name__, names.layers
             weights = [names.of_variable(one) for one in layer.trainable_variables]
             self._listener.begins(given, weights)
+            if layer not in self.listed and any(normalizations(layer)):
+                self.listed[layer] = _listed(layer, normalizations(layer))
         if depends_on_mode(layer):
             self._modes[id(layer)] = not is_in_training(layer, call.training)
 
@@ -186,3 +196,21 @@ class KerasLayers:
 
     def applies(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
         """An optimizer updates variables, outside of what is differentiated."""
+
+
+def _listed(model: Any, normalizations: Iterable[Any]) -> ListedModel:
+    """Return how the variables of a model of Keras stand in lists."""
+    trained, others = model.trainable_variables, model.non_trainable_variables
+    place = {id(one): at for each in (trained, others) for at, one in enumerate(each)}
+    return ListedModel(
+        tuple(tuple(one.shape) for one in trained),
+        tuple(tuple(one.shape) for one in others),
+        tuple(
+            (
+                place[id(layer.moving_mean)],
+                place[id(layer.moving_variance)],
+                tuple(place[id(one)] for one in layer.trainable_variables),
+            )
+            for layer in normalizations
+        ),
+    )

@@ -1,14 +1,15 @@
 """Running statistics that a function of JAX evaluates with, though no training ever updated them.
 
-A training step of Flax gets the new ``batch_stats`` beside the output, and has to return them. One
-that returns those that it was given leaves them at mean 0 and variance 1, as they were made.
+A training step of Flax gets the new ``batch_stats`` beside the output, and has to return them; one
+that calls a model of Keras by ``stateless_call``, the new variables that are not trained. One that
+returns those that it was given leaves them at mean 0 and variance 1, as they were made.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.extend.core
@@ -19,8 +20,26 @@ _ROOTS = ("batch_stats", "params")
 _OF_STATISTICS, _OF_WEIGHTS = ("mean", "var"), ("scale", "bias")
 
 
+class ListedModel(NamedTuple):
+    """A model whose variables are given in two lists, as one of Keras.
+
+    Args:
+        trained: The shapes of what is trained,
+        others: and of what is not.
+        normalizations: Of each batch normalization the places in the second list of its mean and
+            variance, and in the first of its weights.
+    """
+
+    trained: tuple[tuple[int, ...], ...]
+    others: tuple[tuple[int, ...], ...]
+    normalizations: tuple[tuple[int, int, tuple[int, ...]], ...]
+
+
 def num_unfilled(
-    args: Sequence[Any], kwargs: Mapping[str, Any], trace: Callable[..., Any] | None
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    trace: Callable[..., Any] | None,
+    models: Sequence[ListedModel] = (),
 ) -> int:
     """Return how many normalizations a function evaluates with statistics of a new layer.
 
@@ -32,13 +51,14 @@ def num_unfilled(
         kwargs: and by name.
         trace: Returns its graph for them, as the ``trace`` of what ``jax.jit`` returns; ``None``
             where there is none.
+        models: Whose variables may be in lists among what it is given.
     """
     given = [
         (path, leaf)
         for path, leaf in jax.tree_util.tree_flatten_with_path((tuple(args), dict(kwargs)))[0]
         if hasattr(leaf, "shape") or type(leaf) in (int, float)  # what is static is of no graph
     ]
-    places = _new_statistics(given)
+    places = _new_statistics(given) or _new_in_lists(given, models)
     if not places or trace is None:
         return 0
     graph = trace(*args, **kwargs).jaxpr.jaxpr
@@ -62,9 +82,36 @@ def _new_statistics(given: Sequence[tuple[Any, Any]]) -> list[tuple[int, int]]:
         for parts in found.values()
         if all(name in parts for name in _OF_STATISTICS)
         and any(_varies(parts[name][1]) for name in _OF_WEIGHTS if name in parts)
-        and not np.asarray(parts["mean"][1]).any()
-        and (np.asarray(parts["var"][1]) == 1).all()
+        and _are_new(parts["mean"][1], parts["var"][1])
     ]
+
+
+def _new_in_lists(
+    given: Sequence[tuple[Any, Any]], models: Sequence[ListedModel]
+) -> list[tuple[int, int]]:
+    """Return the same of models whose variables are in lists."""
+    lists: dict[Any, list[tuple[int, Any]]] = {}
+    for place, (path, leaf) in enumerate(given):
+        if len(path) > 1 and isinstance(path[-1], jax.tree_util.SequenceKey):
+            lists.setdefault(path[:-1], []).append((place, leaf))
+    by_shapes = {
+        tuple(tuple(np.shape(leaf)) for _, leaf in those): those for those in lists.values()
+    }
+    for model in models:
+        trained, others = by_shapes.get(model.trained), by_shapes.get(model.others)
+        if trained is not None and others is not None:
+            return [
+                (others[mean][0], others[variance][0])
+                for mean, variance, weights in model.normalizations
+                if any(_varies(trained[one][1]) for one in weights)
+                and _are_new(others[mean][1], others[variance][1])
+            ]
+    return []
+
+
+def _are_new(mean: Any, variance: Any) -> bool:
+    """Return whether running statistics are those of a new layer."""
+    return not np.asarray(mean).any() and bool((np.asarray(variance) == 1).all())
 
 
 def _name(key: Any) -> str:

@@ -36,6 +36,7 @@ from ...numerics.statistics import summarize
 from ..base import own_time, timed
 from ..epoch_loops import LEAST_REMADE
 from ..evidence import Evidence
+from ..frozen_numbers import FrozenNumbers
 from ..losses import LossCall, mean_loss
 from ..observations import DEPENDENCE
 from ..terminals import forgotten_ends, has_ends, unread_ends
@@ -346,6 +347,7 @@ class Tracker:
         self.arguments = RepeatedArguments()
         self._given = GivenBatches()
         self._remade = RemadeStates()
+        self._frozen = FrozenNumbers()
         # What the graphs of functions that train have of mistakes, by their names.
         self._in_graphs: dict[str, list[str]] = {}
         #: All parameters with regard to which something was differentiated: ``None`` for what
@@ -383,7 +385,10 @@ class Tracker:
         if self._remade.is_made:
             self._look_for_remade(function, args, kwargs)
         began = perf_counter()
-        if carrier.is_another(self._plan):
+        is_another = carrier.is_another(self._plan)
+        if is_another or function not in self._frozen:
+            self._note_traced(function, carrier)
+        if is_another:
             with own_time(self.budget):  # the training alone would compile it once
                 output, stats = carrier.with_stats(self._plan)(*args, **kwargs)
         else:
@@ -394,6 +399,8 @@ class Tracker:
             self._add_remade(function, output, trains=stats.trains)
         if stats.trains:
             self.arguments.trained()
+            if not step.has_only_losses:
+                self._add_frozen(function, carrier)
             if self.arguments.looks_at(function):
                 self._add_arguments(function, carrier, args, kwargs, output)
                 self._look_at_graph(function, carrier, args, kwargs, output)
@@ -464,6 +471,21 @@ class Tracker:
 
     @timed
     @guarded
+    def _note_traced(self, function: str, carrier: Any) -> None:
+        """Note which numbers a function reads that is about to be traced."""
+        with suppress(Exception):  # a function of whatever kind
+            self._frozen.traced(function, carrier)
+
+    @timed
+    @guarded
+    def _add_frozen(self, function: str, carrier: Any) -> None:
+        """Note numbers that a function has read, and that are others now."""
+        with suppress(Exception):  # a function of whatever kind
+            for name in self._frozen.changed(function, carrier):
+                self._steps.add_number(f"setup/frozen_number/{name}", "setup", 1.0)
+
+    @timed
+    @guarded
     def _add_unread_ends(self, carrier: InstrumentedFunction, args: Any, kwargs: Any) -> None:
         """Note flags that say where episodes have ended, which no function of the script reads."""
         function: Any = carrier
@@ -496,7 +518,7 @@ class Tracker:
         if evaluated:
             self._steps.add_number("evaluation/samples", "evaluations", float(evaluated))
         trace = getattr(carrier.with_stats(self._plan), "trace", None)
-        number = num_unfilled(args, kwargs, trace)
+        number = num_unfilled(args, kwargs, trace, self._layers.listed)
         if number:
             name = "evaluation/modules_unfilled"
             self._steps.add_number(name, "evaluations", float(number))

@@ -73,6 +73,7 @@ class StepFacts:
     see_later: set[str] = field(default_factory=set)
     masked: set[str] = field(default_factory=set)
     same_noise: set[str] = field(default_factory=set)
+    in_graphs: dict[str, float] = field(default_factory=dict)
     untracked: list[Any] = field(default_factory=list)
     asked: list[tuple[int, Any, bool]] = field(default_factory=list)
     updated: set[int] = field(default_factory=set)
@@ -224,6 +225,8 @@ class Backend(Reader, Protocol):
     at_once: EagerObserver | None = None
     #: Whether a step returns before it was computed, and what it returned stays as it is.
     returns_early: bool = False
+    #: Whether what runs for each batch is Python only as it is traced.
+    traces: bool = True
 
     def dtype_name(self, value: Any) -> str:
         return str(keras.backend.standardize_dtype(value.dtype))

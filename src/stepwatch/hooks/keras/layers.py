@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import math
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import chain, count
@@ -41,6 +41,26 @@ _DRAWS = (
 #: Of fewer weights nobody can tell how they were drawn; uniform ones spread to their bound within
 #: this share of it.
 _ENOUGH, _SPREAD = 64, 0.1
+
+
+def normalizations(model: Any) -> Iterator[Any]:
+    """Yield the batch normalizations of a model."""
+    for layer in model._flatten_layers(include_self=False):
+        if isinstance(layer, keras.layers.BatchNormalization):
+            yield layer
+
+
+def functions_of(model: Any) -> Iterator[Callable[..., Any]]:
+    """Yield what a model runs to train: the methods of it and of its layers, and its loss."""
+    for layer in model._flatten_layers():
+        for name in ("train_step", "compute_loss", "call"):
+            # Of its class: while it runs, what observes it stands in its place.
+            function = getattr(type(layer), name, None)
+            if inspect.isfunction(function):
+                yield function.__get__(layer)
+    loss = getattr(model, "loss", None)
+    if callable(loss):
+        yield getattr(loss, "call", loss)
 
 
 def depends_on_mode(layer: Any) -> bool:

@@ -44,7 +44,7 @@ from .fits import (
     is_weighted,
     parts,
 )
-from .layers import ModelNames
+from .layers import ModelNames, normalizations
 from .pairs import PulledPairs
 from .vocabularies import Vocabularies
 
@@ -340,13 +340,6 @@ def _moved(model: Any, names: ModelNames, value_of: Lookup) -> Iterator[str]:
         for layer in moving:
             if name := names.of_layer(layer):
                 yield name
-
-
-def normalizations(model: Any) -> Iterator[Any]:
-    """Yield the batch normalizations of a model."""
-    for layer in model._flatten_layers(include_self=False):
-        if isinstance(layer, keras.layers.BatchNormalization):
-            yield layer
 
 
 def _normalizations(model: Any) -> Iterator[tuple[Any, float]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import keras
 import numpy as np
@@ -15,6 +16,7 @@ from ...numerics.packed import Rows
 from ...numerics.statistics import Row
 from ..patching import PatchSet
 from ..torch.broadcast import targets_per_prediction
+from ..torch.collectors.loss_graphs import LossGraphs
 from ..torch.device import DeviceBatch
 from ..torch.left_gradients import LeftGradients
 from ..torch.observe import Observer
@@ -25,11 +27,14 @@ from .backend import Array, Backend, Session, StepFacts, Variables
 class TorchBackend(Backend):
     """How PyTorch runs models."""
 
+    traces = False
+
     def __init__(self) -> None:
         self.on_host = not torch.cuda.is_available()
         self._observer = Observer()
         self.at_once = self._observer.tensor
         self._left_gradients = LeftGradients()
+        self._graphs: WeakKeyDictionary[Any, LossGraphs] = WeakKeyDictionary()
         self._applied: tuple[Any, int] = None, 0  # the last gradient, and how often it was changed
 
     def finish(self) -> None:
@@ -49,10 +54,11 @@ class TorchBackend(Backend):
         return self._left_gradients.steps(optimizer, [one.value for one in variables])
 
     @contextmanager
-    def _following_gradients(self, facts: StepFacts, data: Any) -> Iterator[None]:
+    def _following_gradients(self, model: Any, facts: StepFacts, data: Any) -> Iterator[None]:
         """Follow what is differentiated in a step, and which gradients that leaves; see the class.
 
         Args:
+            model: What is trained.
             facts: Of the step.
             data: What it is given.
         """
@@ -65,6 +71,8 @@ class TorchBackend(Backend):
                 with suppress(Exception):  # it is no one number, or no batch is known
                     compared = targets_per_prediction(tensors, len(keras.tree.flatten(data)[0]))
                     facts.compared = facts.compared if compared is None else float(compared)
+                with suppress(Exception):  # a graph of whatever kind
+                    self._look_at_graph(model, facts, tensors, data)
                 try:
                     return original(tensors, *args, **keywords)
                 finally:
@@ -78,6 +86,16 @@ class TorchBackend(Backend):
             yield
         finally:
             patches.remove()
+
+    def _look_at_graph(self, model: Any, facts: StepFacts, loss: Any, data: Any) -> None:
+        """Look for mistakes in the graphs of the first losses of a model."""
+        graphs = self._graphs.setdefault(model, LossGraphs())
+        if not graphs.is_done and isinstance(loss, torch.Tensor):
+            first = keras.tree.flatten(data)[0]
+            given = first if isinstance(first, torch.Tensor) else None
+            names = {id(one.value): one.path for one in model.trainable_variables}
+            graphs.look(loss, given, len(first), names, model.name)
+        facts.in_graphs = graphs.found
 
     def instrument(
         self, model: Any, kind: str, make: Callable[[], None], session: Session
@@ -106,7 +124,7 @@ class TorchBackend(Backend):
                         self._left_gradients.forget()
                         returned = function(data)
                     else:
-                        with self._following_gradients(trace.facts, data):
+                        with self._following_gradients(model, trace.facts, data):
                             returned = function(data)
             session.ran({}, returned, variables, optimizer_variables)
             return returned

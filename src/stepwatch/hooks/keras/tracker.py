@@ -23,6 +23,7 @@ from ...model.steps import Mode
 from ...numerics.measures import Floats, scalar_value
 from ..base import coverage_line, own_time, timed
 from ..evidence import Evidence, row_norms, sampled, update_ratio
+from ..frozen_numbers import FrozenNumbers
 from ..losses import AS_IT_IS, Arrangement, LossCall, compared_targets
 from ..observations import (
     Observations,
@@ -50,10 +51,12 @@ from .layers import (
     ModelNames,
     TracedDraws,
     depends_on_mode,
+    functions_of,
     has_own_penalties,
     is_as_drawn,
     is_in_training,
     is_penalized,
+    normalizations,
     slot_names,
 )
 from .losses import loss_call
@@ -64,7 +67,6 @@ from .setup import (
     KEYS,
     MASKS,
     Setup,
-    normalizations,
     seen_keys,
     seen_next,
     sees_later,
@@ -207,6 +209,7 @@ class BatchTracker:
         self._num_updates = self._num_optimizer_steps = 0
         self._num_unfilled = 0  # normalizations that have no statistics to go by
         self._draws = TracedDraws()
+        self._frozen = FrozenNumbers()
 
     @property
     def failure(self) -> str:
@@ -268,6 +271,9 @@ class BatchTracker:
         before, self._step_trace = self._step_trace, step_trace
         self._thread, self._calls = threading.get_ident(), []
         self._values = {}
+        if self._kind == "train" and "train" not in self._frozen:
+            with suppress(Exception):  # functions of a script of whatever kind
+                self._frozen.traced("train", *functions_of(self._model))
         events.add(self)
         try:
             yield step_trace
@@ -417,7 +423,11 @@ class BatchTracker:
         evidence.padding(step, facts.calls, facts.batches, self._value)
         if self._mode is Mode.TRAIN and step.wants(SETUP):
             found = {f"setup/same_noise/{name}": 1.0 for name in facts.same_noise}
+            found |= facts.in_graphs
             found |= {f"setup/trained_teacher/{name}": 1.0 for name in self._trained_teachers()}
+            if self._backend.traces and not self._model.run_eagerly:
+                frozen = self._frozen.changed("train", *functions_of(self._model))
+                found |= {f"setup/frozen_number/{name}": 1.0 for name in frozen}
             untracked = [one.name for one in facts.untracked if is_as_drawn(one)]
             found |= {f"setup/untracked/{name}": 1.0 for name in untracked}
             found |= {f"setup/unused_penalty/{name}": 1.0 for name in self._unused_penalties()}

@@ -65,7 +65,10 @@ class TensorFlowHook(Hook):
         self._tapes.stops()
 
     def finish(self) -> None:
-        self.end_open()
+        if self._tapes.weights:
+            self.end_open()
+        else:  # it is a step of another framework, of which that has said what is captured
+            self.recorder.end_step(self.mode())
 
     def describe_coverage(self) -> str:
         outputs = {name: None for name in self._tapes.observed() if name.startswith("output/")}

@@ -22,6 +22,7 @@ from ...capture.recorder import Recorder
 from ...model.steps import Mode
 from ..base import timed
 from ..evidence import Evidence
+from ..frozen_numbers import FrozenNumbers
 from ..observations import Observations, PackedTensors, TensorRef
 from ..terminals import unread_in
 from .eager import EagerOperations
@@ -157,6 +158,8 @@ class Tapes:
         # Of layers that know training from evaluation, whether they ran as in training.
         self._modes: list[tuple[object, bool]] = []
         self._slots = Slots()
+        self._frozen = FrozenNumbers()
+        self._once_frozen: set[int] = set()  # the ``id`` of variables whose layers were
         self.budget = recorder.budget
         self._condition: Condition | None = None
         self._only_losses = False
@@ -289,8 +292,24 @@ class Tapes:
         """A function of the script has returned: take what its graph computed."""
         if self._slots and self._is_observing() and tf.executing_eagerly():
             most = self._slots.gather(function, only_losses=self._only_losses)
+            if most:
+                self._look_at_numbers(function)
             if most > 1:
                 self.notes.add(f"the last of {most} steps that one call of a tf.function did")
+
+    def _look_at_numbers(self, function: Any) -> None:
+        """Note numbers that a function read as it was traced, and that are others now."""
+        plain, name = function.python_function, str(id(function))
+        with suppress(Exception):  # a function of whatever kind
+            if name not in self._frozen:
+                self._frozen.traced(name, plain)
+            step = self._owner.recorder.opened.get(Mode.TRAIN)
+            if step is None or not step.wants("setup"):
+                return
+            frozen = {
+                f"setup/frozen_number/{one}": 1.0 for one in self._frozen.changed(name, plain)
+            }
+            Evidence(self._at_hand.names).numbers(step, "setup", frozen)
 
     # How
 
@@ -375,9 +394,14 @@ class Tapes:
     ) -> Iterator[TensorRef]:
         """Yield the variables before what is trained by which no gradient is taken.
 
+        Those of layers that were frozen before have names of their own.
+
         Args:
             returned: The layers that returned while the tape recorded, with their outputs.
         """
+        for layer, _ in returned:
+            if not layer.trainable:
+                self._once_frozen.update(id(_variable(one)) for one in layer.weights)
         asked = {id(_variable(one)) for one, _ in weights}
         others = {
             id(_variable(one)): one
@@ -396,7 +420,8 @@ class Tapes:
                 )
         for key in dict.fromkeys(map(id, before)):
             if key in others:
-                name = f"optimizer/left_out/{self.naming.of_variable(others[key])}"
+                what = "thawed" if key in self._once_frozen else "left_out"
+                name = f"optimizer/{what}/{self.naming.of_variable(others[key])}"
                 yield TensorRef(name, "optimizer", tf.convert_to_tensor(others[key]))
 
     def _before_trained(self, asked: set[int], returned: Sequence[tuple[Any, Any]]) -> list[Any]:

@@ -1,0 +1,155 @@
+"""Numbers of Python that a compiled function has read, and that the script sets anew later.
+
+A function that JAX or TensorFlow compiles runs as Python once, when it is traced. A number that it
+reads from a variable or an attribute then, such as a learning rate or the weight of a penalty, is
+a constant of what was compiled: setting it anew, as in a schedule, changes nothing.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from types import CodeType, FunctionType
+from typing import Any
+
+from .script import is_script
+
+# So many functions of the script are looked through, that one calls another.
+_MOST_FUNCTIONS = 32
+_NOTHING = object()
+
+_Place = tuple[str, ...]
+
+
+class FrozenNumbers:
+    """Remembers what compiled functions read as they were traced."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, float]] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._known
+
+    def traced(self, name: str, *functions: Callable[..., Any]) -> None:
+        """Note what functions read that are traced now.
+
+        Args:
+            name: Of what is compiled of them.
+            functions: As the script wrote them; a method is bound.
+        """
+        self._known[name] = numbers_read(*functions)
+
+    def changed(self, name: str, *functions: Callable[..., Any]) -> list[str]:
+        """Return what they read that is another number now, such as ``Model.beta``."""
+        before = self._known.get(name)
+        now = numbers_read(*functions) if before else {}
+        return [one for one, value in (before or {}).items() if now.get(one, value) != value]
+
+
+def numbers_read(*functions: Callable[..., Any]) -> dict[str, float]:
+    """Return the numbers that functions and those of the script that they call read by name.
+
+    They are variables outside of them, and attributes or entries of these or of the object that a
+    method is bound to, which has the name of its class. No property is asked.
+    """
+    found: dict[str, float] = {}
+    waiting: list[Any] = [*functions]
+    known: set[CodeType] = set()
+    while waiting and len(known) < _MOST_FUNCTIONS:
+        one = waiting.pop()
+        plain, owner = _plain(one)
+        if plain is None or plain.__code__ in known or not is_script(plain.__code__.co_filename):
+            continue
+        known.add(plain.__code__)
+        for place in _places(plain.__code__):
+            value = _value_at(place, plain, owner)
+            if type(value) in (int, float, bool):
+                whose = type(owner).__name__ if place[0] == "self" else place[0]
+                found[".".join((whose, *place[1:]))] = value
+            elif inspect.isfunction(value) and place[:1] == ("self",):
+                waiting.append(value.__get__(owner))
+            elif callable(value) and _plain(value)[0] is not None:
+                waiting.append(value)
+    return found
+
+
+def _plain(function: Any) -> tuple[FunctionType | None, Any]:
+    """Return the function that something callable was made of, and what it is bound to."""
+    function = inspect.unwrap(function)
+    owner = getattr(function, "__self__", None)
+    function = inspect.unwrap(getattr(function, "__func__", function))
+    return (function if isinstance(function, FunctionType) else None), owner
+
+
+def _places(code: CodeType) -> Iterator[_Place]:
+    """Yield what code and the functions in it read: a name, and the attributes behind it.
+
+    The object that a method is bound to is called ``self``.
+    """
+    first = code.co_varnames[0] if code.co_argcount else ""
+    place: list[str] = []
+    key: object = None
+    for one in dis.get_instructions(code):
+        kind = one.opname
+        if kind in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"):
+            yield from _whole(place)
+            place = ["self" if one.argval == first else str(one.argval)]
+        elif kind.startswith("LOAD_FAST"):
+            yield from _whole(place)
+            last = one.argval[-1] if isinstance(one.argval, tuple) else one.argval
+            place = ["self"] if last == first else []
+        elif place and kind in ("LOAD_ATTR", "LOAD_METHOD"):
+            place.append(str(one.argval))
+        elif place and kind == "LOAD_CONST" and isinstance(one.argval, str):
+            key = one.argval
+            continue
+        elif place and key is not None and kind.startswith("BINARY_"):
+            place.append(str(key))
+        elif kind not in ("CACHE", "PUSH_NULL", "EXTENDED_ARG"):
+            yield from _whole(place)
+            place = []
+        key = None
+    yield from _whole(place)
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from _places(one)
+
+
+def _whole(place: list[str]) -> Iterator[_Place]:
+    if place:
+        yield tuple(place)
+
+
+def _value_at(place: _Place, function: FunctionType, owner: Any) -> Any:
+    """Return what stands at a place; what is computed when it is asked for is nothing."""
+    name, *attributes = place
+    if name == "self":
+        value = owner
+    else:
+        value = _closure(function).get(name, function.__globals__.get(name, _NOTHING))
+    for attribute in attributes:
+        if isinstance(value, Mapping):
+            value = value.get(attribute, _NOTHING)
+        else:
+            value = _held(value, attribute)
+    return value
+
+
+def _closure(function: FunctionType) -> dict[str, Any]:
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+    found = {}
+    for name, cell in cells:
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # it is not set yet
+            continue
+    return found
+
+
+def _held(value: Any, attribute: str) -> Any:
+    """Return an attribute that an object or its class simply holds."""
+    kinds = value.__mro__ if isinstance(value, type) else type(value).__mro__
+    places = [getattr(value, "__dict__", {}), *(vars(one) for one in kinds)]
+    found = next((one[attribute] for one in places if attribute in one), _NOTHING)
+    return _NOTHING if isinstance(found, property) else found
