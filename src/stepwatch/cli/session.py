@@ -34,6 +34,7 @@ from ..hooks.data_helpers import FOLDS, DataHelpers
 from ..hooks.data_reads import DataReads
 from ..hooks.encodings import Encodings
 from ..hooks.logged import LoggedHook
+from ..hooks.written_losses import WrittenLosses
 from ..judge.headline import Headline, headline
 from ..judge.live import LiveWatch
 from ..judge.parameters import Spec
@@ -90,6 +91,7 @@ class Frameworks:
         self._trains: Control | None = None
         #: How data are prepared is watched from the start: before anything trains.
         self.prepared = Encodings(), CentredWindows(), DataHelpers(), DataReads(), FOLDS
+        self._beside = [*(one.found for one in self.prepared), WrittenLosses().found]
         #: The hook that opened the run.
         self.first: Hook | None = None
 
@@ -99,7 +101,7 @@ class Frameworks:
     def open_logged(self) -> None:
         """Open the run for what the script logs: no framework was imported."""
         self.first = LoggedHook(**self._opening, output=self._output, say=self._say)
-        self.first.recorder.beside += [one.found for one in self.prepared]
+        self.first.recorder.beside += self._beside
         self._use(self.first.control)
 
     def attach(self, framework: str) -> None:
@@ -120,7 +122,7 @@ class Frameworks:
         hook: Hook = make(**opening, **how, say=self._say, on_begin=self._begins)
         if self.first is None:
             self.first = hook
-            hook.recorder.beside += [one.found for one in self.prepared]
+            hook.recorder.beside += self._beside
             self._use(hook.control)
 
     def _begins(self, hook: Hook) -> None:

@@ -259,6 +259,7 @@ TITLES: Mapping[str, str] = {
     "setup:temperature": "logits are too small to tell classes",
     "setup:torn_edges": "edges of the graph are torn apart",
     "setup:torn_pairs": "edges of the graph are torn apart",
+    "setup:turned_quantile": "loss is that of the opposite quantile",
     "setup:turned": "loss pushes apart what is alike",
     "setup:uncalled": "layer is never called",
     "setup:uncensored": "no event is censored",

@@ -38,6 +38,12 @@ HELPERS = {
         "split before shuffling, or shuffle once: data.shuffle(n, seed=1,"
         " reshuffle_each_iteration=False), and shuffle the part that is trained on again",
     ),
+    "turned_quantile": (
+        "{0} is the pinball loss of the opposite quantile: its difference is the prediction less"
+        " the target, where the factors are for the target less the prediction: told to learn the"
+        " quantile 0.9, a model learns 0.1",
+        "write error = target - prediction, with maximum(q * error, (q - 1) * error)",
+    ),
     "other_order": (
         "{0} has a value for each sample in the order of an earlier pass, and the training reads it"
         " by the number of the batch, while the loader shuffles anew in each epoch: each sample is"
@@ -374,6 +380,7 @@ SIGNS: Mapping[str, str] = {
     "split_edges*": "data",
     "reshuffled*": "metric",
     "other_order*": "data",
+    "turned_quantile*": "loss_input",
     "split_anew*": "data",
     "changed_by_reading*": "data",
     "folds*": "data",

@@ -96,7 +96,8 @@ class Setup(Rule):
     one that was seen. ``ungrouped``: rows that are ranked were shuffled apart from the groups that
     they belong to. ``risk_set``: a likelihood of survival compares with those who are gone already.
     ``other_range``: ids of an embedding are drawn from the range of another one. ``other_ids``: an
-    embedding is looked up by the ids of another one. ``turned``: a loss of triplets or pairs pulls
+    embedding is looked up by the ids of another one. ``turned_quantile``: the pinball
+    loss of a script is that of the opposite quantile. ``turned``: a loss of triplets or pairs pulls
     together what is unlike, and pushes apart what is alike. ``constant_penalty``: one on gradients
     has no graph. ``other_noise``: a diffusion model is not given the noise that it is to predict.
     ``swapped_noise``: one is given noise in place of samples, and samples in place of noise.
