@@ -31,7 +31,7 @@ def _train(model, loss=F.cross_entropy, steps=40, size=32, data=None, lr=1e-3):
         optimizer.step()
 
 
-def survives(*, descending, flips=False, by_hand=False, ranks=False):
+def survives(*, descending, flips=False, by_hand=False, ranks=False, by_numpy=False):
     """Learn risks by the likelihood of Cox, or the ranks of a list, of batches."""
     torch.manual_seed(0)
     inputs = torch.randn(256, 8)
@@ -51,6 +51,7 @@ def survives(*, descending, flips=False, by_hand=False, ranks=False):
         del events
     for step in range(40):
         rows = torch.arange(step * 32, (step + 1) * 32) % 256
+        rows = rows.numpy() if by_numpy else rows
         optimizer.zero_grad()
         likelihood(model(inputs[rows])[:, 0], rows).backward()
         optimizer.step()
@@ -1327,6 +1328,9 @@ CASES = {
     "risks of those who are gone": Case(partial(survives, descending=False), "risk_set"),
     "the same by hand": Case(partial(survives, descending=False, by_hand=True), "risk_set"),
     "the same by two turns": Case(partial(survives, descending=True, flips=True), "risk_set"),
+    "the same of rows that NumPy chose": Case(
+        partial(survives, descending=False, by_numpy=True), "risk_set"
+    ),
     "risks of those at risk": Case(partial(survives, descending=True)),
     "risks of those at risk, turned": Case(partial(survives, descending=False, flips=True)),
     "sums over some of the rows": Case(partial(adds_up, lambda n: (torch.arange(n - 40, n), 0))),

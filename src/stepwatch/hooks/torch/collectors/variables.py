@@ -34,8 +34,9 @@ def columns(rows: int) -> Iterator[tuple[str, torch.Tensor]]:
             if (found := readable(value)) is not None:
                 tensors[name] = found.detach().reshape(-1)
         elif type(value) is np.ndarray and value.size == rows <= _MOST_ROWS:
-            if value.dtype.kind in "biuf":
-                tensors[name] = torch.tensor(value.reshape(-1).astype(np.float64))
+            if value.dtype.kind in "biuf":  # whole numbers may choose rows
+                kind = np.int64 if value.dtype.kind in "iu" else np.float64
+                tensors[name] = torch.tensor(value.reshape(-1).astype(kind))
         elif isinstance(value, (tuple, list)) and len(value) == rows <= _MOST_ROWS:
             are_numbers = all(type(one) in (bool, int, float) for one in value)
             tensors |= {name: torch.tensor(value)} if are_numbers else {}
