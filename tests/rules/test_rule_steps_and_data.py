@@ -475,6 +475,23 @@ class TestInputDrift:
 
         assert count == len(judged("input_drift", steps)[0])
 
+    @pytest.mark.parametrize(("last", "found"), [(99.0, ["range batch/1"]), (0.99, []), (1.9, [])])
+    def test_one_number_for_all_of_a_batch_is_compared_with_the_range_in_training(
+        self, last, found
+    ):
+        """As a time step is, by which a diffusion model is asked for samples."""
+        rng = np.random.default_rng(0)
+        steps = [
+            full_step({"batches": {"batch/1": rng.uniform(0, 1, 16).astype("float32")}}, at)
+            for at in range(12)
+        ]
+        steps += [
+            full_step({"batches": {"batch/1": np.full(64, last * part, "float32")}}, at, Mode.EVAL)
+            for at, part in enumerate((1.0, 0.98, 0.97), 12)
+        ]
+
+        assert found == [one.condition for one in judged("input_drift", steps)[0]]
+
     def test_without_inputs_there_is_no_judgement(self):
         steps = [step_of({"batches": {"batch/0": [1.0]}}, at) for at in range(45)]
 

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -157,15 +157,16 @@ def returns_of_script() -> dict[str, float]:
         variables.setdefault(name, value)
     for name, value in [*variables.items()]:
         variables |= {f"{name}.{kept}": one for kept, one in _kept_by(value)}
-    for name in variables:
-        if not _REWARDS.fullmatch(name.rpartition(".")[2]):
-            continue
-        rewards = _numbers(variables[name])
-        if rewards is None:
-            continue
+    of_rewards = [
+        (name, rewards, slice(None), len(rewards))
+        for name, value in variables.items()
+        if _REWARDS.fullmatch(name.rpartition(".")[2])
+        if (rewards := _numbers(value)) is not None
+    ]
+    for name, rewards, rows, total in (*of_rewards, *_longest_episodes(variables)):
         for other, value in variables.items():
-            returns = _numbers(value, len(rewards)) if other != name else None
-            if returns is None or returns.shape != rewards.shape:
+            returns = _numbers(value, total) if other != name else None
+            if returns is None or (returns := returns[rows]).shape != rewards.shape:
                 continue
             is_named = _RETURNS.fullmatch(other.rpartition(".")[2])
             ways = (_discount, _moved_discount) if is_named else (_discount,)
@@ -177,6 +178,34 @@ def returns_of_script() -> dict[str, float]:
                     if discount is not None:
                         return {f"policy/{kind}_returns/{name}/{other}": discount}
     return {}
+
+
+def _longest_episodes(
+    variables: Mapping[str, Any],
+) -> Iterator[tuple[str, Floats, slice, int]]:
+    """Yield the rewards of the longest of several episodes that are put together in their order.
+
+    Each is a mapping, of which an entry holds the rewards.
+
+    Returns:
+        Its name, the rewards, their place among those of all, and how many these are.
+    """
+    for name, value in variables.items():
+        if type(value) not in (list, tuple) or not all(type(one) is dict for one in value):
+            continue
+        keys = value[0].keys() if len(value) > 1 else ()
+        for key in keys:
+            if not isinstance(key, str) or not _REWARDS.fullmatch(key):
+                continue
+            each = [one.get(key) for one in value]
+            if not all(type(one) is list for one in each):
+                continue
+            lengths = [len(one) for one in each]
+            number = lengths.index(max(lengths))
+            rewards, begin = _numbers(each[number]), sum(lengths[:number])
+            if rewards is not None:
+                rows = slice(begin, begin + lengths[number])
+                yield f"{name}.{key}", rewards, rows, sum(lengths)
 
 
 def _kept_by(value: Any) -> Iterator[tuple[str, Any]]:

@@ -22,6 +22,8 @@ _OF_SETUP = {
     "all_frozen": "model",
     "class_weight": "loss",
     "constant_penalty": "function",
+    "dampened": "optimizer",
+    "unscaled_loss": "optimizer",
     "frozen_number": "number",
     "linear": "layer",
     "metric": "metric",

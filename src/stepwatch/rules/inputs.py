@@ -30,6 +30,9 @@ from .shared import (
 #: Mean square of activations between -1 and 1 above which they are nearly all at their ends.
 SATURATED = 0.9
 
+#: Of fewer TRAIN steps the range of an input is not known.
+_LEAST_LOOKS = 10
+
 
 class InputDrift(Rule):
     """Inputs that become many times larger or smaller while it trains.
@@ -40,7 +43,9 @@ class InputDrift(Rule):
 
     Inputs of EVAL steps are held against the same TRAIN steps, by mean and standard deviation, as
     if both were normal: a normalization that was forgotten for one of them sets them ``nats``
-    apart, and ten times as far as any of the TRAIN steps is.
+    apart, and ten times as far as any of the TRAIN steps is. Where all elements of a batch are one
+    number, as the time step of a diffusion model that samples, that number is held against the
+    range of the TRAIN steps: it lies outside by more than this is wide.
     """
 
     name = "input_drift"
@@ -63,6 +68,7 @@ class InputDrift(Rule):
 
     def begin(self) -> None:
         self._inputs = Selection(("batches",), keep=_is_real)
+        self._numbers = Selection(("batches",), keep=_is_floating)
         self._sizes: dict[tuple[str, str], list[float]] = {}
         self._peaks: dict[tuple[str, str], float] = {}
         self._trained: dict[_Input, list[tuple[float, float]]] = {}
@@ -71,16 +77,23 @@ class InputDrift(Rule):
         # far: of the one that goes on, and of the first one.
         self._evaluating: dict[_Input, tuple[StepNumber, Floats]] = {}
         self._first_evaluated: dict[_Input, tuple[StepNumber, Floats]] = {}
+        # The least and largest of what is trained on, and at how many steps that was seen.
+        self._ranges: dict[_Input, tuple[float, float, int]] = {}
         # How many batches of the size of those that are trained were far apart, in a row.
         self._apart: dict[_Input, float] = {}
 
     def check(self, step: StepView) -> Findings:
         if step.mode is Mode.EVAL:
-            for group, _ in self._inputs.groups(step):
+            for group, _ in self._numbers.groups(step):
                 for tensor in group:
                     yield from self._compare_evaluated(step, tensor)
         if not step.trains:
             return
+        for group, _ in self._numbers.groups(step):
+            for tensor in group:
+                key, of = _input(tensor), tensor.statistics
+                least, largest, looks = self._ranges.get(key, (math.inf, -math.inf, 0))
+                self._ranges[key] = min(least, of.min), max(largest, of.max), looks + 1
         self._steps += 1
         self._first_evaluated = {**self._evaluating, **self._first_evaluated}
         self._evaluating.clear()
@@ -150,6 +163,9 @@ class InputDrift(Rule):
 
     def _compare_evaluated(self, step: StepView, tensor: TensorView) -> Findings:
         of, key = tensor.statistics, _input(tensor)
+        if of.min == of.max and of.count > 1:
+            yield from self._compare_one_number(step, tensor, key)
+            return
         moments = np.array([1.0, of.mean, of.std**2 + of.mean**2]) * of.count
         began, before = self._evaluating.get(key, (step.at, np.zeros(3)))
         self._evaluating[key] = began, before + moments
@@ -179,6 +195,27 @@ class InputDrift(Rule):
                 condition=f"evaluated {tensor.name}",
                 remedy="do to the inputs of an evaluation what is done in training: the same"
                 " normalization, by the numbers of the training data, and the same units",
+            )
+
+    def _compare_one_number(self, step: StepView, tensor: TensorView, key: _Input) -> Findings:
+        """Judge an input that is one number in all of a batch that is evaluated."""
+        least, largest, looks = self._ranges.get(key, (0.0, 0.0, 0))
+        now, width = tensor.statistics.max, largest - least
+        is_outside = (
+            looks >= _LEAST_LOOKS and width > 0 and abs(now - least - width / 2) > (1.5 * width)
+        )
+        if self.persists((*key, "one number"), is_outside, 2):
+            yield self.finding(
+                step,
+                tensor,
+                f"{tensor.name}: what is evaluated is given {number(now)} at step"
+                f" {step.train_step}, and in training it is from {number(least)} to"
+                f" {number(largest)}: the model has seen nothing like it",
+                value=now,
+                threshold=largest if now > largest else least,
+                condition=f"range {tensor.name}",
+                remedy="give it in the units of the training: a time step as a part of all steps"
+                " (t / T), if that is what was trained with",
             )
 
 
@@ -412,6 +449,10 @@ def _beyond(step: StepView, worker: str) -> Iterator[tuple[TensorView, float, st
         elif given.info.function in ELEMENTWISE:
             unit = label.statistics.rms
             yield given, size / unit if unit else math.nan, made_for
+
+
+def _is_floating(layout: Layout, tensor: TensorInfo) -> bool:  # noqa: ARG001 - a Selection's keep
+    return "float" in tensor.dtype
 
 
 def _is_real(layout: Layout, tensor: TensorInfo) -> bool:  # noqa: ARG001 - a Selection's keep

@@ -38,6 +38,12 @@ HELPERS = {
         "split before shuffling, or shuffle once: data.shuffle(n, seed=1,"
         " reshuffle_each_iteration=False), and shuffle the part that is trained on again",
     ),
+    "stale_variables": (
+        "{0} is evaluated by its own variables, which are those of before the training: what it is"
+        " trained by is passed to stateless_call, and is not written back",
+        "assign what was trained to the variables of the model before evaluate() and predict(), or"
+        " evaluate by stateless_call(trained, others, x, training=False)",
+    ),
     "turned_quantile": (
         "{0} is the pinball loss of the opposite quantile: its difference is the prediction less"
         " the target, where the factors are for the target less the prediction: told to learn the"
@@ -146,6 +152,25 @@ LAYERS = {
         "its weights may be trained by now, but the training function was made, and the optimizer"
         " was given its weights, while it was frozen: it stays as it is",
         "compile the model again after trainable is set, before fit",
+    ),
+    "masked_extreme": (
+        "all that it takes is what a mask has set to zero: what is left out by a product is 0, and"
+        " that is the smallest of distances, or the largest of what is negative; the loss compares"
+        " with nothing",
+        "fill in what is left out: distances.masked_fill(~mask, float('inf')).min(dim=1), and -inf"
+        " for max",
+    ),
+    "unscaled_loss": (
+        "it divides gradients by the scale of the loss, and no loss was multiplied by it: steps are"
+        " thousands of times too small",
+        "scale the loss that gradients are taken of: scaled = optimizer.scale_loss(loss), inside of"
+        " the tape, or in the function that JAX differentiates",
+    ),
+    "dampened": (
+        "a step takes next to nothing of a gradient: dampening is large, and momentum next to"
+        " none, as where numbers were given by position: SGD(params, lr, momentum, dampening,"
+        " weight_decay)",
+        "give them by name: torch.optim.SGD(params, lr=0.1, momentum=0.9, weight_decay=5e-4)",
     ),
     "frozen_number": (
         "it was read when the function that trains was compiled, and is a constant in it: the"
@@ -318,6 +343,8 @@ LOOKED_AT_BEFORE = (
     "all_frozen",
     "trained_before",
     "frozen_number",
+    "unscaled_loss",
+    "dampened",
 )
 
 #: What was taken in place of something else, by both names.
@@ -380,7 +407,11 @@ SIGNS: Mapping[str, str] = {
     "split_edges*": "data",
     "reshuffled*": "metric",
     "other_order*": "data",
+    "stale_variables*": "mode",
     "turned_quantile*": "loss_input",
+    "masked_extreme*": "loss_input",
+    "dampened*": "setup",
+    "unscaled_loss*": "setup",
     "split_anew*": "data",
     "changed_by_reading*": "data",
     "folds*": "data",

@@ -96,10 +96,14 @@ class Setup(Rule):
     one that was seen. ``ungrouped``: rows that are ranked were shuffled apart from the groups that
     they belong to. ``risk_set``: a likelihood of survival compares with those who are gone already.
     ``other_range``: ids of an embedding are drawn from the range of another one. ``other_ids``: an
-    embedding is looked up by the ids of another one. ``turned_quantile``: the pinball
-    loss of a script is that of the opposite quantile. ``turned``: a loss of triplets or pairs pulls
-    together what is unlike, and pushes apart what is alike. ``constant_penalty``: one on gradients
-    has no graph. ``other_noise``: a diffusion model is not given the noise that it is to predict.
+    embedding is looked up by the ids of another one. ``masked_extreme``: what a
+    mask leaves out is taken for the smallest. ``dampened``: steps of SGD take next to nothing of a
+    gradient. ``unscaled_loss``: gradients are divided by a scale that no loss was given.
+    ``stale_variables``: a model of Keras is evaluated by the variables of before its training.
+    ``turned_quantile``: the pinball loss of a script is that of the opposite quantile. ``turned``:
+    a loss of triplets or pairs pulls together what is unlike, and pushes apart what is alike.
+    ``constant_penalty``: one on gradients has no graph. ``other_noise``: a diffusion model is not
+    given the noise that it is to predict.
     ``swapped_noise``: one is given noise in place of samples, and samples in place of noise.
     ``not_cumulative``: one is given noise by what one step keeps, and not by the product of all
     until then. ``constrained``: monotone constraints go against the data. ``posterior``: the code

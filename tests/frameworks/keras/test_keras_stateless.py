@@ -106,3 +106,71 @@ def test_statistics_that_a_step_does_not_return_are_named(is_returned, found, tm
 
     conditions = [one.condition for one in watch(Trial(tmp_path / "run"), ["training_mode"])]
     assert found == conditions
+
+
+@pytest.mark.parametrize(("is_passed_on", "found"), [(False, ["same_state step"]), (True, [])])
+@pytest.mark.parametrize("rate", [0.01, keras.optimizers.schedules.CosineDecay(0.01, 100)])
+def test_variables_of_an_optimizer_that_are_dropped_are_named(rate, is_passed_on, found, tmp_path):
+    """Its moments and its schedule begin anew at each step."""
+    import jax
+
+    from stepwatch.hooks.jax import JaxHook
+
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(2)])
+    loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    optimizer = keras.optimizers.Adam(rate)
+    optimizer.build(model.trainable_variables)
+    with JaxHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+
+        def loss_fn(trained, x, y):
+            return loss_of(y, model.stateless_call(trained, [], x)[0])
+
+        @jax.jit
+        def step(trained, slots, x, y):
+            slopes = jax.grad(loss_fn)(trained, x, y)
+            return optimizer.stateless_apply(slots, slopes, trained)
+
+        trained = [one.value for one in model.trainable_variables]
+        slots = [one.value for one in optimizer.variables]
+        for number in range(24):
+            rows = slice(number * 32 % 512, number * 32 % 512 + 32)
+            trained, after = step(trained, slots, X[rows], CLASSES[rows])
+            slots = after if is_passed_on else slots
+
+    assert found == [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
+
+
+@pytest.mark.parametrize(
+    ("way", "found"), [("kept apart", ["stale_variables"]), ("written back", []), ("before", [])]
+)
+def test_a_model_that_is_evaluated_without_what_was_trained_is_named(way, found, tmp_path):
+    """Its own variables are still those of before the training."""
+    import jax
+
+    from stepwatch.hooks.jax import JaxHook
+    from stepwatch.hooks.keras import KerasHook
+
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(2)])
+    how = {"say": lambda _: None, "strict": True}
+    with JaxHook(run=tmp_path / "run", **how) as hook, KerasHook(run=hook.recorder, **how):
+
+        def loss_fn(trained, x):
+            return keras.ops.mean(model.stateless_call(trained, [], x)[0] ** 2)
+
+        @jax.jit
+        def step(trained, x):
+            slopes = jax.grad(loss_fn)(trained, x)
+            return [one - 0.1 * slope for one, slope in zip(trained, slopes, strict=True)]
+
+        if way == "before":
+            model.predict(X, verbose=0)
+        trained = [one.value for one in model.trainable_variables]
+        for number in range(12):
+            trained = step(trained, X[number * 32 : number * 32 + 32])
+        if way == "written back":
+            for variable, value in zip(model.trainable_variables, trained, strict=True):
+                variable.assign(value)
+        if way != "before":
+            model.predict(X, verbose=0)
+
+    assert found == [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from stepwatch import LiveWatch
 from stepwatch.hooks.tensorflow import TensorFlowHook
 from stepwatch.testing.hook_contract import HookContract, Trained
 from stepwatch.trial import Trial
@@ -110,3 +111,27 @@ def test_a_training_of_something_else_is_not_told_as_captured_by_tapes(tmp_path)
 
     assert [] == [line for line in said if "capturing" in line]
     assert [0] == Trial(tmp_path / "run").steps()
+
+
+@pytest.mark.parametrize(("scales", "found"), [(False, ["unscaled_loss"]), (True, [])])
+@pytest.mark.parametrize("wrap", [lambda step: step, tf.function], ids=["eager", "graph"])
+def test_a_loss_that_is_not_scaled_before_its_gradients_are_is_named(wrap, scales, found, tmp_path):
+    live = LiveWatch(["setup"])
+    with TensorFlowHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+        model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+        optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1))
+        optimizer.build(model.trainable_variables)
+        x = tf.constant(np.random.default_rng(0).normal(size=(32, 4)).astype("float32"))
+
+        @wrap
+        def train_step(x):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(model(x)))
+                scaled = optimizer.scale_loss(loss) if scales else loss
+            gradients = tape.gradient(scaled, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+
+        for _ in range(14):
+            train_step(x)
+
+    assert found == [one.condition for one in live.findings]

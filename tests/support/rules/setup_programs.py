@@ -400,6 +400,34 @@ def contrasts(scale, *, is_learned=False, normalized=True, dim=-1, masks=False):
         optimizer.step()
 
 
+def hardest(fills):
+    """Triplets of the farthest of a class and the nearest of another."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(40):
+        x, labels = torch.randn(32, 8), torch.arange(32) % 4
+        found = F.normalize(model(x), dim=1)
+        distances = (2 - 2 * found @ found.T).clamp_min(1e-6).sqrt()
+        same = labels[:, None] == labels
+        farthest = (distances * same.float()).max(dim=1).values
+        others = distances.masked_fill(same, torch.inf) if fills else distances * (~same).float()
+        optimizer.zero_grad()
+        F.relu(farthest - others.min(dim=1).values + 0.2).mean().backward()
+        optimizer.step()
+
+
+def steps_by_sgd(*given, **named):
+    """A classifier that SGD trains, by what it is given."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 4))
+    optimizer = torch.optim.SGD(model.parameters(), *given, **named)
+    for _ in range(40):
+        optimizer.zero_grad()
+        F.cross_entropy(model(torch.randn(32, 8)), torch.randint(0, 4, (32,))).backward()
+        optimizer.step()
+
+
 def contrasts_views(first="noise", second="noise", kind="two", dropout=0.0, *, is_unpaired=False):
     """Two views of each sample, of one encoder: by noise, or as they are.
 
@@ -1185,6 +1213,12 @@ CASES = {
     "a softmax over the parts": Case(partial(attends, 1)),
     "a softmax over the parts that come first": Case(partial(attends, 0, first=False)),
     "cosines times the temperature": Case(partial(contrasts, 0.07), "temperature"),
+    "the nearest of what a mask leaves out": Case(partial(hardest, False), "masked_extreme"),
+    "the nearest of what a mask leaves": Case(partial(hardest, True)),
+    "weight decay in the place of momentum": Case(
+        partial(steps_by_sgd, 0.05, 5e-4, 0.9), "dampened"
+    ),
+    "momentum with dampening": Case(partial(steps_by_sgd, lr=0.05, momentum=0.9, dampening=0.9)),
     "masked cosines times the temperature": Case(
         partial(contrasts, 0.07, masks=True), "temperature"
     ),

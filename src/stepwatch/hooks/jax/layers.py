@@ -148,7 +148,13 @@ class KerasLayers:
 
     @guarded
     def called(self, layer: Any, given: Sequence[Any], call: Any) -> None:
-        from ..keras.layers import ModelNames, depends_on_mode, is_in_training, normalizations
+        from ..keras.layers import (
+            ModelNames,
+            depends_on_mode,
+            is_in_training,
+            normalizations,
+            trains_apart,
+        )
 
         if not self._listener.is_differentiating:
             return
@@ -157,6 +163,7 @@ class KerasLayers:
             self._model, self._names = type(layer).__name__, names.layers
             weights = [names.of_variable(one) for one in layer.trainable_variables]
             self._listener.begins(given, weights)
+            trains_apart(layer)
             if layer not in self.listed and any(normalizations(layer)):
                 self.listed[layer] = _listed(layer, normalizations(layer))
         if depends_on_mode(layer):

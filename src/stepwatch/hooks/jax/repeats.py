@@ -161,10 +161,12 @@ def key_content(value: Any) -> bytes | None:
 
 
 def _counts(value: Any) -> bytes | None:
-    """Return how many steps a state of optax has counted; ``None`` for what is none, or does not.
+    """Return how many steps a state of an optimizer has counted; ``None`` for what is none.
 
-    A chain has a tuple of states.
+    A chain of optax has a tuple of states; the variables of an optimizer of Keras are a list.
     """
+    if type(value) in (list, tuple) and len(value) > 2 and _are_of_keras(value):
+        return np.asarray(value[0]).tobytes()
     parts = value if type(value) is tuple else (value,)
     if not any(type(part).__module__.startswith("optax.") for part in parts):
         return None
@@ -174,3 +176,17 @@ def _counts(value: Any) -> bytes | None:
         if isinstance(leaf, jax.Array) and leaf.ndim == 0 and leaf.dtype == np.int32
     ]
     return b"".join(one.tobytes() for one in counts) or None
+
+
+def _are_of_keras(variables: Sequence[Any]) -> bool:
+    """Return whether these may be the variables of an optimizer of Keras that has not stepped.
+
+    How many steps it took comes first; then, unless a schedule gives it, the learning rate; and
+    what it remembers of gradients, which is zero.
+    """
+    if not all(isinstance(one, jax.Array) for one in variables):
+        return False
+    count, *others = variables
+    is_counted = count.ndim == 0 and count.dtype.kind == "i"
+    are_numbers = all(jax.numpy.issubdtype(one.dtype, jax.numpy.floating) for one in others)
+    return bool(is_counted and are_numbers and others[-1].ndim and not others[-1].any())

@@ -48,6 +48,7 @@ class StepFacts:
         see_later: The layers that give each position of a sequence what comes after it.
         masked: The layers of attention whose masks say what each position sees.
         same_noise: The layers that draw for a batch by a seed that is a number.
+        mistakes: What was found of graphs of losses and of optimizers, as numbers of ``setup``.
         untracked: Layers with weights of their own that ran within the model, and are none of it.
         asked: Models that the step calls as in training, or not: the id of what they were given,
             themselves, and whether as in training.
@@ -73,7 +74,7 @@ class StepFacts:
     see_later: set[str] = field(default_factory=set)
     masked: set[str] = field(default_factory=set)
     same_noise: set[str] = field(default_factory=set)
-    in_graphs: dict[str, float] = field(default_factory=dict)
+    mistakes: dict[str, float] = field(default_factory=dict)
     untracked: list[Any] = field(default_factory=list)
     asked: list[tuple[int, Any, bool]] = field(default_factory=list)
     updated: set[int] = field(default_factory=set)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import chain, count
 from typing import Any, NamedTuple, Protocol
-from weakref import ref
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 import keras
 import numpy as np
@@ -269,6 +269,30 @@ class LayerListener(Protocol):
 
 
 Listeners = list[LayerListener]
+#: The optimizers that were asked to scale a loss.
+_SCALED: WeakSet[Any] = WeakSet()
+
+
+# Of models that are trained by ``stateless_call`` the value that a variable of theirs had then.
+_TRAINED_APART: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+
+def trains_apart(model: Any) -> None:
+    """Note that a model is trained by variables that are not its own, by ``stateless_call``."""
+    if model.trainable_variables:
+        _TRAINED_APART[model] = model.trainable_variables[0]._value
+
+
+def is_behind(model: Any) -> bool:
+    """Return whether the variables of a model are those from before it was trained apart."""
+    known = _TRAINED_APART.get(model)
+    return known is not None and model.trainable_variables[0]._value is known
+
+
+def is_unscaled(optimizer: Any) -> bool:
+    """Return whether an optimizer divides gradients by a scale of losses that it never scaled."""
+    scales = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
+    return scales and optimizer not in _SCALED
 
 
 class LayerEvents(ListenerPatches[LayerListener]):
@@ -286,6 +310,7 @@ class LayerEvents(ListenerPatches[LayerListener]):
             (keras.losses.Loss, "__call__", self._loss_object),
             (keras.optimizers.Optimizer, "apply", self._apply),
             (scaled, "apply", self._apply),
+            (scaled, "scale_loss", self._scale_loss),
             (scaled, "stateless_apply", self._stateless_apply),
         )
         others = (
@@ -404,6 +429,13 @@ class LayerEvents(ListenerPatches[LayerListener]):
             return self._nested("optimizer", original, optimizer, grads, trainable_variables)[0]
 
         return apply
+
+    def _scale_loss(self, original: Function, listeners: Listeners) -> Function:  # noqa: ARG002
+        def scale_loss(optimizer: Any, loss: Any) -> Any:
+            _SCALED.add(optimizer)
+            return original(optimizer, loss)
+
+        return scale_loss
 
     def _stateless_apply(self, original: Function, listeners: Listeners) -> Function:
         def stateless_apply(optimizer: Any, variables: Any, grads: Any, trained: Any) -> Any:

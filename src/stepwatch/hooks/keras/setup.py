@@ -44,7 +44,7 @@ from .fits import (
     is_weighted,
     parts,
 )
-from .layers import ModelNames, normalizations
+from .layers import ModelNames, is_behind, normalizations
 from .pairs import PulledPairs
 from .vocabularies import Vocabularies
 
@@ -100,7 +100,8 @@ class Setup:
         # The model that ``fit`` trained last, and whether the one that it trains now goes on.
         self._last: Callable[[], Any] = lambda: None
         self._begins_anew = False
-        self._shared: dict[str, float] = {}  # of rows that are evaluated and trained on
+        # Of what is evaluated: rows that are trained on, and variables from before the training.
+        self._shared: dict[str, float] = {}
         self._num_turns = 0  # of folds, when it was called last
 
     def compiling(self, model: Any, *_: Any, **__: Any) -> None:
@@ -172,6 +173,8 @@ class Setup:
             self.vocabularies.given(model, original, args, named)
             with suppress(Exception):  # of arguments that are wrong it says so itself
                 self._compare(model, args[0] if args else named.get("x"))
+                if is_behind(model):
+                    self._shared[f"evaluation/stale_variables/{model.name}"] = 1.0
             return original(model, *args, **named)
 
         return evaluate

@@ -95,7 +95,7 @@ class TorchBackend(Backend):
             given = first if isinstance(first, torch.Tensor) else None
             names = {id(one.value): one.path for one in model.trainable_variables}
             graphs.look(loss, given, len(first), names, model.name)
-        facts.in_graphs = graphs.found
+        facts.mistakes.update(graphs.found)
 
     def instrument(
         self, model: Any, kind: str, make: Callable[[], None], session: Session

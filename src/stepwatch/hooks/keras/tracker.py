@@ -56,6 +56,7 @@ from .layers import (
     is_as_drawn,
     is_in_training,
     is_penalized,
+    is_unscaled,
     normalizations,
     slot_names,
 )
@@ -423,7 +424,7 @@ class BatchTracker:
         evidence.padding(step, facts.calls, facts.batches, self._value)
         if self._mode is Mode.TRAIN and step.wants(SETUP):
             found = {f"setup/same_noise/{name}": 1.0 for name in facts.same_noise}
-            found |= facts.in_graphs
+            found |= facts.mistakes
             found |= {f"setup/trained_teacher/{name}": 1.0 for name in self._trained_teachers()}
             if self._backend.traces and not self._model.run_eagerly:
                 frozen = self._frozen.changed("train", *functions_of(self._model))
@@ -709,6 +710,8 @@ class BatchTracker:
         if self._step_trace.only_losses:
             return
         self._name()  # it may have been built just now
+        if is_unscaled(optimizer):
+            self._step_trace.facts.mistakes[f"setup/unscaled_loss/{optimizer.name}"] = 1.0
         scale = getattr(optimizer, "dynamic_scale", optimizer.loss_scale_factor)
         wanted = self.owner.recorder.plan.wants("gradients")
         for gradient, variable in zip(gradients, variables, strict=False):

@@ -159,6 +159,7 @@ class Tapes:
         self._modes: list[tuple[object, bool]] = []
         self._slots = Slots()
         self._frozen = FrozenNumbers()
+        self._mistakes: dict[str, float] = {}  # of optimizers, as numbers of ``setup``
         self._once_frozen: set[int] = set()  # the ``id`` of variables whose layers were
         self.budget = recorder.budget
         self._condition: Condition | None = None
@@ -272,6 +273,11 @@ class Tapes:
         del gradients
         if self._is_observing():
             number = _index_of(optimizer, self._optimizers)
+            if "keras" in sys.modules:
+                from ..keras.layers import is_unscaled
+
+                if is_unscaled(optimizer):
+                    self._mistakes[f"setup/unscaled_loss/{optimizer.name}"] = 1.0
             names = {self.naming.of_variable(variable) for variable in variables}
             with stop_recording():
                 rate = tf.convert_to_tensor(optimizer.learning_rate)
@@ -536,7 +542,7 @@ class Tapes:
         compared = {name: float(number or rows) for name, number in facts.compared.items()}
         evidence.targets(step, facts.calls, facts.batches, None, value_of, compared)
         unused = {f"setup/unused_penalty/{name}": 1.0 for name in facts.penalties}
-        evidence.numbers(step, "setup", unused)
+        evidence.numbers(step, "setup", unused | self._mistakes)
         if step.mode is Mode.TRAIN and step.wants("policy"):
             script = str(getattr(sys.modules.get("__main__"), "__file__", None) or "")
             ends = {f"value/unread_ends/{one}": 1.0 for one in unread_in(script)}

@@ -66,6 +66,8 @@ _SAME_RANGE = frozenset({
 })  # fmt: skip
 # So many operations are looked at for the layer before one.
 _MOST_BEFORE = 32
+# Of so many rows what is the smallest in each tells what a mask does.
+_LEAST_ROWS = 8
 # What is no more than this is an epsilon.
 _EPSILON = 1e-2
 
@@ -183,6 +185,36 @@ def softmaxes_over_first(loss: torch.Tensor, size: int, names: Mapping[int, str]
             continue
         if dimension(node, len(shape)) == 0:
             yield _title(node, consumers, names, consumers[node])
+
+
+def masked_extremes(loss: torch.Tensor) -> Iterator[str]:
+    """Yield ``min`` or ``max`` where all that a loss takes is what a mask has set to zero.
+
+    As of ``(distances * mask).min(1)``: what is left out is 0, and so the smallest. No gradient
+    goes to anything else.
+
+    Args:
+        loss: Of which no gradients were computed yet.
+    """
+    for node in () if loss.grad_fn is None else forward_order(loss.grad_fn):
+        name = operation(node)
+        indices = saved_as_is(node, "indices") if name in ("min", "max") else None
+        product = node.next_functions[0][0] if node.next_functions else None
+        if indices is None or product is None or operation(product) != "mul":
+            continue
+        rank = len(output_shape(product))
+        if rank < 2 or not hasattr(node, "_saved_dim"):
+            continue
+        place = dimension(node, rank)
+        chosen = indices if indices.dim() == rank else indices.unsqueeze(place)
+        for mask in (saved_as_is(product, one) for one in ("self", "other")):
+            if mask is None or mask.dim() != rank or mask.requires_grad:
+                continue
+            kept = mask.detach().float()
+            if not bool(((kept == 0) | (kept == 1)).all()) or chosen.shape[0] < _LEAST_ROWS:
+                continue
+            if bool(kept.any()) and not bool(kept.gather(place, chosen).any()):
+                yield name
 
 
 def softmaxes_of_one(loss: torch.Tensor, names: Mapping[int, str]) -> Iterator[str]:

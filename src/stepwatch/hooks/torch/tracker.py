@@ -258,6 +258,7 @@ class Tracker(HookGuard):
                 "update_begins",
                 Embeddings(names, parameters, summaries).before_update,
                 *(quantiles.before_update, updates.before, loop.updates, checkpoints.updates),
+                setup.before_update,
             ),
             ("update_ends", updates.after, OptimizerStates(parameters, observer, scalars).observe),
             (

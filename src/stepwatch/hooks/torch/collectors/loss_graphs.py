@@ -9,7 +9,13 @@ import numpy as np
 import torch
 
 from ....numerics.measures import number
-from ..autograd import accumulations, norms_over_first, softmaxes_of_one, softmaxes_over_first
+from ..autograd import (
+    accumulations,
+    masked_extremes,
+    norms_over_first,
+    softmaxes_of_one,
+    softmaxes_over_first,
+)
 from ..contrasts import contrasts, cosine_logits, is_unpaired, is_with_itself
 from ..internals import isolated_compute
 from ..tensors import to_numpy
@@ -82,8 +88,10 @@ class LossGraphs:
                     (self._unpaired, is_unpaired(contrast, given)),
                 ):
                     known += [] if found_there is None else [found_there]
+            extremes = list(masked_extremes(loss))
             norms = list(norms_over_first(loss, num_samples)) if num_samples else []
         found.update((f"setup/over_samples/{one}", 1.0) for one in norms)
+        found.update((f"setup/masked_extreme/{one}", 1.0) for one in extremes)
         for logits in cosines:
             if (share := least_share(*logits)) >= _MOST_SHARE:
                 found[f"setup/temperature/{logits.num_classes}>{number(logits.scale)}"] = share

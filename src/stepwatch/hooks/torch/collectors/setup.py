@@ -74,6 +74,8 @@ _OF_POSITIONS = (
 _Dropout = torch.nn.modules.dropout._DropoutNd
 # So many samples, and of each so many positions, tell what was added to them.
 _MOST_ADDED = 8
+# Dampening leaves less than half of each gradient, and momentum adds up no more of them.
+_DAMPENED = 0.5
 # The edges of so many graphs are looked at.
 _MOST_GRAPHS = 4
 # The graphs behind so many calls of recurrent layers are looked through.
@@ -390,6 +392,16 @@ class Setup:
         self._losses.look(roots, given, self._num_samples, names, self._model_name)
         of_samples = self._positions.compared(roots)
         self._in_masks.update((f"setup/sample_positions/{one}", 1.0) for one in of_samples)
+
+    def before_update(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:
+        """An optimizer is about to step: note whether it takes next to nothing of gradients."""
+        if not step.wants(COLLECTION):
+            return
+        for group in optimizer.param_groups:
+            dampening, momentum = group.get("dampening", 0), group.get("momentum", 0)
+            are_known = isinstance(dampening, float) and isinstance(momentum, float)
+            if are_known and dampening >= _DAMPENED and 0 < momentum <= 1 - _DAMPENED:
+                self._numbers[f"setup/dampened/{type(optimizer).__name__}"] = dampening
 
     def _look_at_ends(self, roots: object) -> None:
         """Note which recurrent layers give the loss only what is left after padding."""
