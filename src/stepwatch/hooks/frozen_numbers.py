@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import dis
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -82,21 +83,27 @@ def _plain(function: Any) -> tuple[FunctionType | None, Any]:
     return (function if isinstance(function, FunctionType) else None), owner
 
 
-def _places(code: CodeType) -> Iterator[_Place]:
-    """Yield what code and the functions in it read: a name, and the attributes behind it.
+@lru_cache(maxsize=256)
+def _places(code: CodeType) -> tuple[_Place, ...]:
+    """Return what code and the functions in it read: a name, and the attributes behind it.
 
-    The object that a method is bound to is called ``self``.
+    The object that a method is bound to is called ``self``. What it sets itself, such as a counter,
+    is left out.
     """
     first = code.co_varnames[0] if code.co_argcount else ""
+    found: dict[_Place, None] = {}
     place: list[str] = []
+    own: set[str] = set()
     key: object = None
     for one in dis.get_instructions(code):
         kind = one.opname
+        if kind in ("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF"):
+            own.add(str(one.argval))
         if kind in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"):
-            yield from _whole(place)
+            found[tuple(place)] = None
             place = ["self" if one.argval == first else str(one.argval)]
         elif kind.startswith("LOAD_FAST"):
-            yield from _whole(place)
+            found[tuple(place)] = None
             last = one.argval[-1] if isinstance(one.argval, tuple) else one.argval
             place = ["self"] if last == first else []
         elif place and kind in ("LOAD_ATTR", "LOAD_METHOD"):
@@ -107,18 +114,14 @@ def _places(code: CodeType) -> Iterator[_Place]:
         elif place and key is not None and kind.startswith("BINARY_"):
             place.append(str(key))
         elif kind not in ("CACHE", "PUSH_NULL", "EXTENDED_ARG"):
-            yield from _whole(place)
+            found[tuple(place)] = None
             place = []
         key = None
-    yield from _whole(place)
+    found[tuple(place)] = None
     for one in code.co_consts:
         if isinstance(one, CodeType):
-            yield from _places(one)
-
-
-def _whole(place: list[str]) -> Iterator[_Place]:
-    if place:
-        yield tuple(place)
+            found.update(dict.fromkeys(_places(one)))
+    return tuple(one for one in found if one and one[-1] not in own)
 
 
 def _value_at(place: _Place, function: FunctionType, owner: Any) -> Any:

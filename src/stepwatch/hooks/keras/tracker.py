@@ -23,7 +23,7 @@ from ...model.steps import Mode
 from ...numerics.measures import Floats, scalar_value
 from ..base import coverage_line, own_time, timed
 from ..evidence import Evidence, row_norms, sampled, update_ratio
-from ..frozen_numbers import FrozenNumbers
+from ..frozen_numbers import FrozenNumbers, numbers_read
 from ..losses import AS_IT_IS, Arrangement, LossCall, compared_targets
 from ..observations import (
     Observations,
@@ -211,6 +211,7 @@ class BatchTracker:
         self._num_unfilled = 0  # normalizations that have no statistics to go by
         self._draws = TracedDraws()
         self._frozen = FrozenNumbers()
+        self._reading: list[Callable[..., Any]] = []  # the functions that read numbers
 
     @property
     def failure(self) -> str:
@@ -274,7 +275,8 @@ class BatchTracker:
         self._values = {}
         if self._kind == "train" and "train" not in self._frozen:
             with suppress(Exception):  # functions of a script of whatever kind
-                self._frozen.traced("train", *functions_of(self._model))
+                self._reading = [one for one in functions_of(self._model) if numbers_read(one)]
+                self._frozen.traced("train", *self._reading)
         events.add(self)
         try:
             yield step_trace
@@ -427,7 +429,7 @@ class BatchTracker:
             found |= facts.mistakes
             found |= {f"setup/trained_teacher/{name}": 1.0 for name in self._trained_teachers()}
             if self._backend.traces and not self._model.run_eagerly:
-                frozen = self._frozen.changed("train", *functions_of(self._model))
+                frozen = self._frozen.changed("train", *self._reading)
                 found |= {f"setup/frozen_number/{name}": 1.0 for name in frozen}
             untracked = [one.name for one in facts.untracked if is_as_drawn(one)]
             found |= {f"setup/untracked/{name}": 1.0 for name in untracked}
