@@ -49,9 +49,7 @@ class Model:
         return self.penalty(x) * self.decay
 
 
-def by_closure():
-    rate = 0.3
-
+def by_closure(rate=0.3):
     def step(x):
         return x * rate
 
@@ -76,10 +74,19 @@ def test_numbers_from_outside_of_a_function_are_known(function, expected):
     assert expected == numbers_read(function)
 
 
-def test_what_was_set_since_is_told():
+def test_a_number_set_after_tracing_is_reported():
     model, frozen = Model(), FrozenNumbers()
-    frozen.traced("step", model.step)
-    assert [] == frozen.changed("step", model.step)
+    frozen.traced(model, model.step)
+    assert [] == frozen.changed(model, model.step)
 
     model.beta = 0.2
-    assert ["Model.beta"] == frozen.changed("step", model.step)
+    assert ["Model.beta"] == frozen.changed(model, model.step)
+
+
+def test_another_function_of_the_same_name_is_not_compared_with_the_first():
+    """As in a sweep that makes its step anew for each rate."""
+    first, second, frozen = by_closure(), by_closure(0.1), FrozenNumbers()
+    frozen.traced(first, first)
+
+    assert second not in frozen
+    assert [] == frozen.changed(second, second)

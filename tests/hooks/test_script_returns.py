@@ -129,12 +129,12 @@ def test_advantages_are_what_differences_add_up_to(reverses):
 
 
 @pytest.mark.parametrize(("appends", "found"), [(True, True), (False, False)])
-def test_the_returns_of_several_episodes_are_told_apart(appends, found):
+def test_reversed_returns_of_concatenated_episodes_are_found(appends, found):
     """Of a list of what each episode has, in the order in which they are put together."""
 
-    def told(batch, ret):
+    def returns_in(batch, ret):
         return returns_of_script()
 
     batch = [{"obs": [], "rew": [1.0] * steps} for steps in (12, 40, 9)]
     ret = np.concatenate([added_up(one["rew"], appends=appends) for one in batch])
-    assert found == bool(told(batch, ret))
+    assert found == bool(returns_in(batch, ret))

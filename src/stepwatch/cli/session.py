@@ -89,9 +89,12 @@ class Frameworks:
         self._output = output
         self._say, self._attached = say, attached
         self._trains: Control | None = None
-        #: How data are prepared is watched from the start: before anything trains.
-        self.prepared = Encodings(), CentredWindows(), DataHelpers(), DataReads(), FOLDS
-        self._beside = [*(one.found for one in self.prepared), WrittenLosses().found]
+        #: How data are prepared and losses are written is watched from the start: before anything
+        #: trains.
+        self.prepared = (
+            *(Encodings(), CentredWindows(), DataHelpers(), DataReads(), FOLDS),
+            WrittenLosses(),
+        )
         #: The hook that opened the run.
         self.first: Hook | None = None
 
@@ -101,7 +104,7 @@ class Frameworks:
     def open_logged(self) -> None:
         """Open the run for what the script logs: no framework was imported."""
         self.first = LoggedHook(**self._opening, output=self._output, say=self._say)
-        self.first.recorder.beside += self._beside
+        self.first.recorder.beside += [one.found for one in self.prepared]
         self._use(self.first.control)
 
     def attach(self, framework: str) -> None:
@@ -122,7 +125,7 @@ class Frameworks:
         hook: Hook = make(**opening, **how, say=self._say, on_begin=self._begins)
         if self.first is None:
             self.first = hook
-            hook.recorder.beside += self._beside
+            hook.recorder.beside += [one.found for one in self.prepared]
             self._use(hook.control)
 
     def _begins(self, hook: Hook) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from .script import is_script
 
@@ -27,23 +28,23 @@ class FrozenNumbers:
     """Remembers what compiled functions read as they were traced."""
 
     def __init__(self) -> None:
-        self._known: dict[str, dict[str, float]] = {}
+        self._known: WeakKeyDictionary[object, dict[str, float]] = WeakKeyDictionary()
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._known
+    def __contains__(self, compiled: object) -> bool:
+        return compiled in self._known
 
-    def traced(self, name: str, *functions: Callable[..., Any]) -> None:
+    def traced(self, compiled: object, *functions: Callable[..., Any]) -> None:
         """Note what functions read that are traced now.
 
         Args:
-            name: Of what is compiled of them.
+            compiled: What is compiled of them; another one that has its name is traced anew.
             functions: As the script wrote them; a method is bound.
         """
-        self._known[name] = numbers_read(*functions)
+        self._known[compiled] = numbers_read(*functions)
 
-    def changed(self, name: str, *functions: Callable[..., Any]) -> list[str]:
+    def changed(self, compiled: object, *functions: Callable[..., Any]) -> list[str]:
         """Return what they read that is another number now, such as ``Model.beta``."""
-        before = self._known.get(name)
+        before = self._known.get(compiled)
         now = numbers_read(*functions) if before else {}
         return [one for one, value in (before or {}).items() if now.get(one, value) != value]
 
@@ -135,7 +136,7 @@ def _value_at(place: _Place, function: FunctionType, owner: Any) -> Any:
         if isinstance(value, Mapping):
             value = value.get(attribute, _NOTHING)
         else:
-            value = _held(value, attribute)
+            value = inspect.getattr_static(value, attribute, _NOTHING)
     return value
 
 
@@ -148,11 +149,3 @@ def _closure(function: FunctionType) -> dict[str, Any]:
         except ValueError:  # it is not set yet
             continue
     return found
-
-
-def _held(value: Any, attribute: str) -> Any:
-    """Return an attribute that an object or its class simply holds."""
-    kinds = value.__mro__ if isinstance(value, type) else type(value).__mro__
-    places = [getattr(value, "__dict__", {}), *(vars(one) for one in kinds)]
-    found = next((one[attribute] for one in places if attribute in one), _NOTHING)
-    return _NOTHING if isinstance(found, property) else found

@@ -45,6 +45,11 @@ _RETURNS = re.compile(
 )
 
 
+def main_script() -> str:
+    """Return the path of the script that runs; ``""`` where there is none, as in a notebook."""
+    return str(getattr(sys.modules.get("__main__"), "__file__", None) or "")
+
+
 def script_place() -> str:
     """Return where the code stands that leads here, outside of packages; ``""`` for nowhere."""
     frame: FrameType | None = sys._getframe(1)

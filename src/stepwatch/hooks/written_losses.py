@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from ..model.record import TensorInfo
-from .script import is_script, script_tree
+from .data_helpers import Watching
+from .script import is_script, main_script, script_tree
 
 _LARGEST = 1 << 18
 # What people call predictions, and what they are compared with; a name of both is a prediction.
@@ -27,21 +25,15 @@ _TARGET = re.compile(
 _LARGER, _WHERE = ("maximum", "max", "fmax"), ("where", "select")
 
 
-class WrittenLosses:
-    """Tells once which losses of the script that runs are turned."""
+class WrittenLosses(Watching):
+    """Reads the losses of the script that runs, and reports each that is turned once."""
 
-    def __init__(self) -> None:
-        self._has_told = False
+    def begin(self) -> None:
+        """Nothing is replaced: the script is read when it is asked for."""
 
     def found(self) -> Iterator[tuple[TensorInfo, Any]]:
-        """Yield what was found, as tensors of a step; the first time it is asked."""
-        if self._has_told:
-            return
-        self._has_told = True
-        script = str(getattr(sys.modules.get("__main__"), "__file__", None) or "")
-        for name in turned_quantiles(script):
-            full = f"evaluation/turned_quantile/{name}"
-            yield TensorInfo(full, "evaluations", "float64", ()), np.asarray(1.0)
+        self._found.update(f"turned_quantile/{one}" for one in turned_quantiles(main_script()))
+        return super().found()
 
 
 @lru_cache(maxsize=4)
@@ -67,21 +59,20 @@ class _Reader(ast.NodeVisitor):
 
     def __init__(self) -> None:
         self.found: list[str] = []
-        self._function = "the script"
+        self._class, self._function = "", "the script"
         # By name, whether the difference that a variable holds is that of a turned loss.
         self._is_turned: dict[str, bool] = {}
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         around = self._function, self._is_turned
-        self._function, self._is_turned = node.name, dict(self._is_turned)
+        self._function, self._is_turned = self._class or node.name, dict(self._is_turned)
         self.generic_visit(node)
         self._function, self._is_turned = around
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        for one in node.body:
-            self.visit(one)
-        names = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
-        self.found = [node.name if one in names else one for one in self.found]
+        around, self._class = self._class, node.name
+        self.generic_visit(node)
+        self._class = around
 
     def visit_Assign(self, node: ast.Assign) -> None:
         self.generic_visit(node)

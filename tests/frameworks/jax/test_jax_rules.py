@@ -656,7 +656,7 @@ class Settings:
         self.rate = rate
 
 
-@pytest.mark.parametrize("way", ["attribute", "argument", "constant"])
+@pytest.mark.parametrize("way", ["attribute", "argument", "constant", "made anew"])
 def test_a_number_that_compiled_code_keeps_is_named(way, tmp_path):
     """As the rate of a schedule that is read where the step is compiled, and not passed to it."""
     x = jnp.asarray(np.random.default_rng(0).normal(size=(32, 4)).astype("float32"))
@@ -667,17 +667,21 @@ def test_a_number_that_compiled_code_keeps_is_named(way, tmp_path):
         def loss(w):
             return jnp.mean((x @ w - x[:, 0]) ** 2)
 
-        @jax.jit
-        def step(w):
-            return w - settings.rate * jax.grad(loss)(w)
+        def makes_step():
+            @jax.jit
+            def step(w):
+                return w - settings.rate * jax.grad(loss)(w)
+
+            return step
 
         @jax.jit
         def step_by(w, rate):
             return w - rate * jax.grad(loss)(w)
 
-        w = jnp.zeros(4)
+        w, step = jnp.zeros(4), makes_step()
         for _ in range(40):
             settings.rate *= 1.0 if way == "constant" else 0.9
+            step = makes_step() if way == "made anew" else step
             w = step_by(w, settings.rate) if way == "argument" else step(w)
 
     assert [one.condition for one in live.findings] == ["frozen_number"] * (way == "attribute")

@@ -103,7 +103,7 @@ class TestTapeInCompiledFunction(TestEagerTape):
     decorator = "@tf.function(jit_compile=True)"
 
 
-def test_a_training_of_something_else_is_not_told_as_captured_by_tapes(tmp_path):
+def test_tapes_report_no_coverage_of_a_training_of_another_framework(tmp_path):
     """As where Keras, on another backend, imports TensorFlow."""
     said = []
     with TensorFlowHook(run=tmp_path / "run", say=said.append, strict=True) as hook:

@@ -386,8 +386,8 @@ class Tracker:
             self._look_for_remade(function, args, kwargs)
         began = perf_counter()
         is_another = carrier.is_another(self._plan)
-        if is_another or function not in self._frozen:
-            self._note_traced(function, carrier)
+        if is_another or carrier not in self._frozen:
+            self._note_traced(carrier)
         if is_another:
             with own_time(self.budget):  # the training alone would compile it once
                 output, stats = carrier.with_stats(self._plan)(*args, **kwargs)
@@ -400,7 +400,7 @@ class Tracker:
         if stats.trains:
             self.arguments.trained()
             if not step.has_only_losses:
-                self._add_frozen(function, carrier)
+                self._add_frozen(carrier)
             if self.arguments.looks_at(function):
                 self._add_arguments(function, carrier, args, kwargs, output)
                 self._look_at_graph(function, carrier, args, kwargs, output)
@@ -471,17 +471,17 @@ class Tracker:
 
     @timed
     @guarded
-    def _note_traced(self, function: str, carrier: Any) -> None:
+    def _note_traced(self, carrier: Any) -> None:
         """Note which numbers a function reads that is about to be traced."""
         with suppress(Exception):  # a function of whatever kind
-            self._frozen.traced(function, carrier)
+            self._frozen.traced(carrier, carrier)
 
     @timed
     @guarded
-    def _add_frozen(self, function: str, carrier: Any) -> None:
+    def _add_frozen(self, carrier: Any) -> None:
         """Note numbers that a function has read, and that are others now."""
         with suppress(Exception):  # a function of whatever kind
-            for name in self._frozen.changed(function, carrier):
+            for name in self._frozen.changed(carrier, carrier):
                 self._steps.add_number(f"setup/frozen_number/{name}", "setup", 1.0)
 
     @timed

@@ -274,19 +274,19 @@ _SCALED: WeakSet[Any] = WeakSet()
 
 
 # Of models that are trained by ``stateless_call`` the value that a variable of theirs had then.
-_TRAINED_APART: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_TRAINED_APART: WeakKeyDictionary[Any, ref[Any]] = WeakKeyDictionary()
 
 
 def trains_apart(model: Any) -> None:
     """Note that a model is trained by variables that are not its own, by ``stateless_call``."""
     if model.trainable_variables:
-        _TRAINED_APART[model] = model.trainable_variables[0]._value
+        _TRAINED_APART[model] = ref(model.trainable_variables[0]._value)
 
 
 def is_behind(model: Any) -> bool:
     """Return whether the variables of a model are those from before it was trained apart."""
     known = _TRAINED_APART.get(model)
-    return known is not None and model.trainable_variables[0]._value is known
+    return known is not None and model.trainable_variables[0]._value is known()
 
 
 def is_unscaled(optimizer: Any) -> bool:

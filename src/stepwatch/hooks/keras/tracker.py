@@ -273,10 +273,10 @@ class BatchTracker:
         before, self._step_trace = self._step_trace, step_trace
         self._thread, self._calls = threading.get_ident(), []
         self._values = {}
-        if self._kind == "train" and "train" not in self._frozen:
+        if self._kind == "train" and self._model not in self._frozen:
             with suppress(Exception):  # functions of a script of whatever kind
                 self._reading = [one for one in functions_of(self._model) if numbers_read(one)]
-                self._frozen.traced("train", *self._reading)
+                self._frozen.traced(self._model, *self._reading)
         events.add(self)
         try:
             yield step_trace
@@ -429,7 +429,7 @@ class BatchTracker:
             found |= facts.mistakes
             found |= {f"setup/trained_teacher/{name}": 1.0 for name in self._trained_teachers()}
             if self._backend.traces and not self._model.run_eagerly:
-                frozen = self._frozen.changed("train", *self._reading)
+                frozen = self._frozen.changed(self._model, *self._reading)
                 found |= {f"setup/frozen_number/{name}": 1.0 for name in frozen}
             untracked = [one.name for one in facts.untracked if is_as_drawn(one)]
             found |= {f"setup/untracked/{name}": 1.0 for name in untracked}

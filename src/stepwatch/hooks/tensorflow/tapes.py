@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from ..base import timed
 from ..evidence import Evidence
 from ..frozen_numbers import FrozenNumbers
 from ..observations import Observations, PackedTensors, TensorRef
+from ..script import main_script
 from ..terminals import unread_in
 from .eager import EagerOperations
 from .graphs import (
@@ -273,11 +273,10 @@ class Tapes:
         del gradients
         if self._is_observing():
             number = _index_of(optimizer, self._optimizers)
-            if "keras" in sys.modules:
-                from ..keras.layers import is_unscaled
+            from ..keras.layers import is_unscaled
 
-                if is_unscaled(optimizer):
-                    self._mistakes[f"setup/unscaled_loss/{optimizer.name}"] = 1.0
+            if is_unscaled(optimizer):
+                self._mistakes[f"setup/unscaled_loss/{optimizer.name}"] = 1.0
             names = {self.naming.of_variable(variable) for variable in variables}
             with stop_recording():
                 rate = tf.convert_to_tensor(optimizer.learning_rate)
@@ -305,15 +304,15 @@ class Tapes:
 
     def _look_at_numbers(self, function: Any) -> None:
         """Note numbers that a function read as it was traced, and that are others now."""
-        plain, name = function.python_function, str(id(function))
+        plain = function.python_function
         with suppress(Exception):  # a function of whatever kind
-            if name not in self._frozen:
-                self._frozen.traced(name, plain)
+            if function not in self._frozen:
+                self._frozen.traced(function, plain)
             step = self._owner.recorder.opened.get(Mode.TRAIN)
             if step is None or not step.wants("setup"):
                 return
             frozen = {
-                f"setup/frozen_number/{one}": 1.0 for one in self._frozen.changed(name, plain)
+                f"setup/frozen_number/{one}": 1.0 for one in self._frozen.changed(function, plain)
             }
             Evidence(self._at_hand.names).numbers(step, "setup", frozen)
 
@@ -544,8 +543,7 @@ class Tapes:
         unused = {f"setup/unused_penalty/{name}": 1.0 for name in facts.penalties}
         evidence.numbers(step, "setup", unused | self._mistakes)
         if step.mode is Mode.TRAIN and step.wants("policy"):
-            script = str(getattr(sys.modules.get("__main__"), "__file__", None) or "")
-            ends = {f"value/unread_ends/{one}": 1.0 for one in unread_in(script)}
+            ends = {f"value/unread_ends/{one}": 1.0 for one in unread_in(main_script())}
             evidence.numbers(step, "policy", ends)
         if facts.modules and "loop/modules" not in step:
             modes = {"modules": facts.modules, "modules_in_eval": facts.modules_in_eval}

@@ -187,7 +187,7 @@ def softmaxes_over_first(loss: torch.Tensor, size: int, names: Mapping[int, str]
             yield _title(node, consumers, names, consumers[node])
 
 
-def masked_extremes(loss: torch.Tensor) -> Iterator[str]:
+def min_max_of_masked(loss: torch.Tensor) -> Iterator[str]:
     """Yield ``min`` or ``max`` where all that a loss takes is what a mask has set to zero.
 
     As of ``(distances * mask).min(1)``: what is left out is 0, and so the smallest. No gradient

@@ -11,7 +11,7 @@ import torch
 from ....numerics.measures import number
 from ..autograd import (
     accumulations,
-    masked_extremes,
+    min_max_of_masked,
     norms_over_first,
     softmaxes_of_one,
     softmaxes_over_first,
@@ -88,7 +88,7 @@ class LossGraphs:
                     (self._unpaired, is_unpaired(contrast, given)),
                 ):
                     known += [] if found_there is None else [found_there]
-            extremes = list(masked_extremes(loss))
+            extremes = list(min_max_of_masked(loss))
             norms = list(norms_over_first(loss, num_samples)) if num_samples else []
         found.update((f"setup/over_samples/{one}", 1.0) for one in norms)
         found.update((f"setup/masked_extreme/{one}", 1.0) for one in extremes)
