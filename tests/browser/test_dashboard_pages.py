@@ -526,6 +526,11 @@ class TestHands:
                 " return pen.getImageData(0, 0, over.width, over.height).data.some(Boolean); }"
             )
             assert page.evaluate(inked)
+            page.evaluate(
+                "() => { const one = document.querySelector('.heat .plot').stepwatch;"
+                " one.repaint(); }"
+            )
+            assert page.evaluate(inked), "drawn again, as for each new step"
             page.mouse.move(2, 2)
             page.wait_for_function(f"() => !({inked})()")
 

@@ -268,3 +268,50 @@ class TestChannels:
         assert neighbours(wrong)[0] < 0.8 < neighbours(wrong)[1] == neighbours(right)[0]
         assert np.isnan(neighbours(right[:, :, :7])).all()
         assert np.isnan(neighbours(right[..., :1])).all()
+
+
+class _Attends(nn.Module):
+    """One layer of causal attention that does not see the `hidden` tokens right before each."""
+
+    def __init__(self, hidden, sharpness):
+        super().__init__()
+        self.embed = nn.Embedding(12, 8)
+        self.place = nn.Parameter(torch.randn(16, 8))
+        self.query, self.key, self.out = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 12)
+        places = torch.arange(16)
+        back = places[:, None] - places
+        self.seen = (back == 0) | (back > hidden)
+        self.sharpness = sharpness
+
+    def forward(self, tokens):
+        x = self.embed(tokens) + self.place
+        scores = self.sharpness * self.query(x) @ self.key(x).transpose(1, 2)
+        return self.out(x + scores.masked_fill(~self.seen, -torch.inf).softmax(2) @ x)
+
+
+def _attends(hidden=0, sharpness=1.0):
+    def train():
+        torch.manual_seed(0)
+        model = _Attends(hidden, sharpness)
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+        data = torch.randint(0, 12, (400,))
+        for _ in range(24):
+            at = torch.randint(0, 380, (16,))
+            texts = torch.stack([data[i : i + 17] for i in at.tolist()])
+            optimizer.zero_grad()
+            logits = model(texts[:, :-1]).flatten(0, 1)
+            nn.functional.cross_entropy(logits, texts[:, 1:].flatten()).backward()
+            optimizer.step()
+
+    return train
+
+
+class TestSkipped:
+    def test_a_mask_that_hides_the_nearest_tokens(self, tmp_path):
+        found, _ = judge(_attends(hidden=2), "dependence", tmp_path / "run")
+        assert ["blind"] == [json.loads(one)["condition"] for one in found]
+
+    def test_attention_that_sees_a_token_here_and_there(self, tmp_path):
+        """Scores are huge once a training diverged: a token is seen, or not at all."""
+        found, _ = judge(_attends(sharpness=1e4), "dependence", tmp_path / "run")
+        assert [] == found

@@ -145,6 +145,7 @@ export function heatFigure({ title, unit = "" }) {
   /** @type {Matrix} */ let matrix = { rows: [], first: [], last: [], cells: [] };
   /** @type {any} */ let look = {};
   let left = 120;
+  let pointed = /** @type {[number|null, number|null]} */ ([null, null]);
   let order = { order: /** @type {number[]} */ ([]), above: 0 };
   let labels = /** @type {string[]} */ ([]);
   let gaps = /** @type {[number, number][][]} */ ([]);
@@ -155,7 +156,7 @@ export function heatFigure({ title, unit = "" }) {
     tool("PNG", `save ${title} as PNG`, () => savePng(plot, parts.heading.textContent)),
     tool("⤢", `full screen: ${title}`, () => toggleFullScreen(figure)),
   );
-  const sizes = new ResizeObserver(() => paint());
+  const sizes = new ResizeObserver(() => repaint());
   sizes.observe(plot);
 
   const rowHeight = () => {
@@ -203,6 +204,11 @@ export function heatFigure({ title, unit = "" }) {
     drawAxis(pen, tall, colors);
     drawMarks(pen, each, tall, colors);
     drawBar(colors);
+  }
+
+  function repaint() {
+    paint();
+    if (pointed[0] !== null) point(...pointed);
   }
 
   /** Each pixel column shows the observed columns that lie in it; what was not observed is blank.
@@ -335,8 +341,10 @@ export function heatFigure({ title, unit = "" }) {
 
   const words = () => look.about ?? "";
 
-  /** @param {number|null} step @param {number|null} line */
+  /** Show the crosshair at a step, and in a row of those that are shown; both are kept for the next `repaint`.
+   * @param {number|null} step @param {number|null} line */
   function point(step, line) {
+    pointed = [step, line];
     const pen = over.getContext("2d");
     const ratio = window.devicePixelRatio || 1;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -412,7 +420,7 @@ export function heatFigure({ title, unit = "" }) {
       plot.classList.toggle("clicks", Boolean(how.onclick));
       register(me);
       paint();
-      point(null, null);
+      point(...pointed);
       cells.setAttribute("aria-label", `${parts.heading.textContent}: ${matrix.rows.length} rows, ${matrix.first.length} observed columns, from ${number(scale.low)} to ${number(scale.high)}. ${words()}`);
     },
     get matrix() { return matrix; },
@@ -423,7 +431,7 @@ export function heatFigure({ title, unit = "" }) {
       about.textContent = text;
       plot.style.height = "0";
     },
-    repaint: paint,
+    repaint,
     point(/** @type {number|null} */ step) { point(step, null); },
     close() {
       sizes.disconnect();

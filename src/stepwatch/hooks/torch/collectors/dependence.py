@@ -54,6 +54,8 @@ _OF_CLASSES = ("cross_entropy", "nll_loss")
 _NEXT = 0.95
 # Less than this share of the squared derivatives is what rounding left.
 _NEGLIGIBLE = 1e-10
+# So many tokens, as far as there are, lie side by side where a mask lets some be seen.
+_IN_A_ROW = 4
 
 
 @dataclass(frozen=True)
@@ -124,11 +126,16 @@ def _over_time(sizes: torch.Tensor, tokens: torch.Tensor, position: int) -> torc
     """Return the share of what lies behind a position, and how far back the nearest before lies.
 
     That is not known where all that is skipped is one token, which a mask may hide as padding; a
-    single one if it stands at the position itself, too.
+    single one if it stands at the position itself, too. Nor where nothing lies beside what is not
+    skipped: attention whose scores have grown huge, as in a training that diverged, sees a token
+    here and there, and a mask sees them in a row.
     """
     shares = sizes / sizes.sum()
     before = shares[:position].flip(0) > _NEGLIGIBLE
     gap = torch.where(before.any(), before.float().argmax() + 1.0, torch.nan)
+    beside = torch.arange(1, position + 1, device=before.device) - gap
+    in_a_row = (before | (beside < 0) | (beside >= _IN_A_ROW)).all()
+    gap = torch.where(in_a_row | (gap == 1), gap, torch.nan)
     last, places = tokens[position - 1], torch.arange(position, device=tokens.device)
     are_one = ((tokens[:position] == last) | (places <= position - gap)).all()
     may_be_padding = are_one & ((gap > 2) | (last == tokens[position]))
