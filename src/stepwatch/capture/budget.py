@@ -40,8 +40,8 @@ _TENTH = 10
 # is not known then, so it is chosen anew after few, and eight thin ones; and after twice as many as
 # before each time that follows, so that it settles, and the most from then on.
 _MEASURED, _CHECKED, _MOST_MEASURED = 8, 2, 256
-# So many thin steps are known of at most.
-_MOST_THIN = 2048
+# So many thin steps are known of at most. Of more than a few one in eight is measured by itself.
+_MOST_THIN, _FEW_THIN, _NOT_MEASURED = 2048, 64, 7
 # So many steps are observed in full once a loss, of which each counts so much in the mean, rises.
 _RISING_STEPS, _RISING_WEIGHT = 32, 1 / 8
 # What goes on being wrong is observed in full again after so many steps.
@@ -142,6 +142,9 @@ class Budget:
         self._full_until = FULL_STEPS
         self._eval_step, self._full_eval_until = -1, 0
         self._later: dict[str, range] = {}
+        # TRAIN steps that were found to be thin: the last one asked for, and those up to a step.
+        self._thin_from = self._thin_until = 0
+        self._not_measured = 0  # so many thin steps to come
         # Of the loss: the least and the most of the first full steps, and its mean of late.
         self._first_losses, self._mean_loss = (math.inf, -math.inf), 0.0
         self._start_s = START_S  # what is left of it
@@ -158,6 +161,8 @@ class Budget:
 
     def thins(self, mode: Mode, mode_step: int) -> bool:
         """Return whether of a step only what is kept is observed; ask as it begins."""
+        if mode is Mode.TRAIN and self._thin_from <= mode_step < self._thin_until:
+            return True
         if mode is Mode.EVAL:
             self._eval_step = mode_step
         if mode is Mode.EVAL and not self._has_evaluated:
@@ -173,7 +178,12 @@ class Budget:
             return False
         if mode is Mode.EVAL and mode_step < self._full_eval_until:
             return False
-        return not _is_due(mode_step, self.period)
+        if _is_due(mode_step, self.period):
+            return False
+        if mode is Mode.TRAIN and self.period >= _TENTH and not self._later:
+            self._thin_from = mode_step
+            self._thin_until = mode_step - mode_step % _TENTH + _TENTH  # the next may be due
+        return True
 
     def observe_next_in_full(
         self, reason: str = "not finite", steps: int = 10, evaluations: int = 2
@@ -198,6 +208,7 @@ class Budget:
             return False
         self._reasons[reason] = now, now, count + 1
         self._full_until = max(self._full_until, now + steps)
+        self._thin_until = 0
         if evaluations:
             self._full_eval_until = self._eval_step + 1 + evaluations
         return True
@@ -221,6 +232,7 @@ class Budget:
         Once for each reason, any of a few words.
         """
         self._later.setdefault(reason, steps)
+        self._thin_until = 0
 
     def note_loss(self, mode_step: int, loss: float) -> None:
         """Note the loss of a TRAIN step that is over.
@@ -264,8 +276,14 @@ class Budget:
         if self.share is None:
             return
         self._train_step = mode_step
-        now, background_s = perf_counter(), self._background_s()
+        now = perf_counter()
         own = self.spent_s - self._before_s
+        if is_thin and self._not_measured:
+            self._not_measured -= 1
+            self._own_s += own
+            self._ended_at, self._before_s = now, self.spent_s
+            return
+        background_s = self._background_s()
         if self._began_at:
             in_background = background_s - self._before_background_s
             rest = max(0.0, now - self._ended_at - own)
@@ -279,6 +297,8 @@ class Budget:
             if self._start_s > 0:
                 own_s = own * (1 + _UNSEEN) * self._running_share(now)
                 self._start_s -= own_s + in_background
+            elif is_thin and len(self._thin.values) >= _FEW_THIN:
+                self._not_measured = _NOT_MEASURED
         else:
             self._began_at, self._first_s = now, self.spent_s
         self._ended_at, self._before_s = now, self.spent_s
@@ -322,6 +342,7 @@ class Budget:
         self._thin = _Sample()
         self._rest_of_full: list[float] = []
         self._rest_of_thin = _Sample()
+        self._not_measured = 0
 
     def _choose(self, mode_step: int) -> None:
         assert self.share is not None
@@ -373,6 +394,7 @@ class Budget:
 
     def _set_period(self, period: int, mode_step: int) -> None:
         self.period = period
+        self._thin_until = 0
         self._thinned_from = self._thinned_from or mode_step + 1
         self._periods.add(period)
         rest = ", losses at every step" if max(self._periods) > 1 else ""

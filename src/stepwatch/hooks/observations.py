@@ -356,17 +356,28 @@ class LossNames:
             self._names[key] = f"loss/{what}" if number == 0 else f"loss/{what}_{number}"
         return self._names[key]
 
-    def _script_line(self) -> object:
-        """Return the innermost line outside of the framework and of this package."""
+    def calling_frame(self) -> tuple[int, FrameType] | None:
+        """Return the innermost frame outside of the framework and of this package.
+
+        Returns:
+            How many frames out from that of the caller it is, and it; ``None`` where there is none.
+        """
         frame: FrameType | None = sys._getframe(1)
+        depth = 0
         while frame is not None:
             file = frame.f_code.co_filename
-            if file not in self._are_the_script:
-                self._are_the_script[file] = not file.startswith(self._not_the_script)
-            if self._are_the_script[file]:
-                return file, frame.f_lineno
-            frame = frame.f_back
+            is_script = self._are_the_script.get(file)
+            if is_script is None:
+                is_script = not file.startswith(self._not_the_script)
+                self._are_the_script[file] = is_script
+            if is_script:
+                return depth, frame
+            frame, depth = frame.f_back, depth + 1
         return None
+
+    def _script_line(self) -> object:
+        found = self.calling_frame()
+        return found and (found[1].f_code.co_filename, found[1].f_lineno)
 
 
 @dataclass(frozen=True, slots=True)

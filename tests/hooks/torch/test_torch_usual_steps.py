@@ -245,6 +245,23 @@ def test_a_step_that_computes_another_loss_as_well_has_both(every_fifth):
     assert [2, 5, 8, 11] == steps_of(seen, "loss/l1_loss")
 
 
+def test_each_line_keeps_its_loss_apart(every_fifth):
+    """The same function is called in two lines, in one of them at each step."""
+
+    def by_turns(x, y):
+        calls.append(1)
+        if len(calls) % 3:
+            return nn.functional.mse_loss(x, y)
+        return nn.functional.mse_loss(x, y)
+
+    calls = []
+    with every_fifth() as seen:
+        losses = fit(mlp(), steps=24, loss=by_turns)
+
+    assert [2, 5, 8, 11, 14, 17, 20, 23] == steps_of(seen, "loss/mse_loss_1")
+    assert losses[2::3] == seen.series("loss/mse_loss_1")
+
+
 def test_an_evaluation_in_between_is_a_step_of_its_own(every_fifth):
     with every_fifth() as seen:
         model = mlp()

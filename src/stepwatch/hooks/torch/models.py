@@ -499,6 +499,7 @@ class FirstGradients:
         )
         self._row = np.empty((1, NUM_FIELDS))
         self._counts = self._row[0, NAN : NEGINF + 1]
+        self._rows = self._row.__array_struct__
         # The optimizer that was asked for last, and the place in it.
         self._last: tuple[ref[torch.optim.Optimizer], tuple[int, int] | None] | None = None
 
@@ -517,7 +518,7 @@ class FirstGradients:
             return True
         if type(gradient) is not torch.Tensor or not gradient.is_cpu or gradient.is_sparse:
             return True
-        if read_tensors((gradient,), self._row.__array_struct__, 0):
+        if read_tensors((gradient,), self._rows, 0):
             return not any(self._counts.tolist())
         return bool(gradient.isfinite().all())
 

@@ -104,11 +104,12 @@ class Tracker(HookGuard):
         self._recorder, self._on_step, self._only = recorder, on_step, model
         if model is not None:
             self.names.add(model)
-        self._losses = TorchLossNames()
+        #: Names losses by where the script computes them.
+        self.losses = TorchLossNames()
         self.graphs = Graphs(
             recorder.plan,
             self.names,
-            self._losses,
+            self.losses,
             self.observer,
             self.steps.current,
             self.steps.evaluation,
@@ -515,7 +516,7 @@ class Tracker(HookGuard):
     def _on_loss(self, what: str, value: object, call: LossCall | None = None) -> None:
         if isinstance(value, torch.Tensor) and value.numel() == 1:
             self.steps.on_loss(value)
-            name = self._losses.name(self.steps.last_mode, what)
+            name = self.losses.name(self.steps.last_mode, what)
             step = self.steps.current()
             function = call.function if call else ""
             if call is None and self._outputs and not step.has_only_losses:
@@ -758,7 +759,7 @@ class Tracker(HookGuard):
 
     def loss_name(self, what: str) -> str:
         """Return the name of the loss ``what`` that the script computes now."""
-        return self._losses.name(self.steps.last_mode, what)
+        return self.losses.name(self.steps.last_mode, what)
 
     def after_any_loss(
         self, name: str, value: object, inputs: Any, keywords: Any, module: Any = None

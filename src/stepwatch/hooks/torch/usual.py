@@ -15,7 +15,9 @@ that runs then is not seen until its loss is computed.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Container, Sequence
+from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
@@ -50,6 +52,24 @@ class _Part(NamedTuple):
     rates: list[tuple[TensorInfo, float]]
 
 
+class _Call(NamedTuple):
+    """The call of a loss, as it was made before.
+
+    Args:
+        depth: So many frames out of ``_is_made_again`` the script makes it.
+        code: Where in the script,
+        instruction: and there.
+        dtype: Of the loss.
+        info: What is known of it.
+    """
+
+    depth: int
+    code: CodeType
+    instruction: int
+    dtype: torch.dtype
+    info: TensorInfo
+
+
 class UsualSteps:
     """Observes TRAIN steps that go like those before; see the module.
 
@@ -78,6 +98,7 @@ class UsualSteps:
         self._evaluated: list[ref[torch.nn.Module]] = []
         self._evaluates = False
         self._runs = self._loss_since_backward = False
+        self._calls: dict[str, _Call] = {}  # by what computes the loss, the last one
         # The optimizer whose step has begun, and may compute gradients by a closure.
         self._stepping: torch.optim.Optimizer | None = None
         self._always: Container[str] = ()  # of these statistics are saved at each step
@@ -121,6 +142,7 @@ class UsualSteps:
             if self._optimizers.keys() != {id(one) for one in optimizers}:
                 self._rate_infos = {}
             self._optimizers = {id(one): ref(one) for one in optimizers}
+            self._calls = {}
             self._begin_step()
             tracker.events.detail = Detail.USUAL
             roots = tracker.names.roots
@@ -183,9 +205,11 @@ class UsualSteps:
 
     def _before_forward(self, module: torch.nn.Module, inputs: tuple[object, ...]) -> None:
         tracker = self._tracker
-        known = self._known(module)
-        if known is not None and torch.is_grad_enabled() and module.training:
-            if self._may_end and not self._recorder.thins_next(Mode.TRAIN, ahead=1):
+        known = self._models.get(id(module))
+        is_known = known is not None and known() is module
+        if is_known and torch.is_grad_enabled() and module.training:
+            may_end = self._is_uneven and self._last_model is None and self._parts
+            if may_end and not self._recorder.thins_next(Mode.TRAIN, ahead=1):
                 self.leave()
                 tracker.before_thin_forward(module, inputs)
                 return
@@ -197,11 +221,6 @@ class UsualSteps:
         elif not (self._runs or tracker.loss_depth or self._passes_evaluation(module, inputs)):
             self.leave()
             tracker.before_thin_forward(module, inputs)
-
-    @property
-    def _may_end(self) -> bool:
-        """Whether a model that is trained now may do so in the step after this one."""
-        return self._is_uneven and self._last_model is None and bool(self._parts)
 
     def _passes_evaluation(self, module: torch.nn.Module, inputs: tuple[object, ...]) -> bool:
         """Count a model that runs without gradients; return whether that was all to be done."""
@@ -237,21 +256,30 @@ class UsualSteps:
         elif id(module) in self._roots:
             self._runs = False
 
-    def _known(self, module: torch.nn.Module) -> ref[torch.nn.Module] | None:
-        """Return the reference to one of the models; ``None`` of others."""
-        known = self._models.get(id(module))
-        return known if known is not None and known() is module else None
-
     def _after_loss(
         self, name: str, value: Any, inputs: Any, keywords: Any, module: Any = None
     ) -> None:
         tracker = self._tracker
         if tracker.loss_depth:
             return
+        called = name
+        if (call := self._calls.get(called)) is not None and _is_made_again(call):
+            info = call.info
+            is_usual = value.__class__ is torch.Tensor and value.requires_grad
+            if is_usual and value.dtype is call.dtype and not value.dim():
+                number = value.item()
+                if info.name in self._always and math.isfinite(number):
+                    self._losses.append((info, number))
+                    self._loss_since_backward = True
+                    return
         if (self._is_alone or self._runs) and (module := calling_loss()) is not None:
             name = type(module).__name__
         if self._observe(name, value):
             self._loss_since_backward = True
+            if (found := tracker.losses.calling_frame()) is not None:
+                depth, frame = found
+                place = depth + 1, frame.f_code, frame.f_lasti
+                self._calls[called] = _Call(*place, value.dtype, self._losses[-1][0])
             return
         is_unseen = self._last_model is None and not self._evaluated
         self.leave()
@@ -293,7 +321,8 @@ class UsualSteps:
         if self._loss_since_backward or self._observe("backward", roots):
             self._loss_since_backward = False
             self._loop.num_backward_calls += 1
-            self._tracker.keep_singular(roots)
+            if self._tracker.singular.has_paths:
+                self._tracker.keep_singular(roots)
             return
         self.leave()
         self._tracker.before_thin_backward(roots)
@@ -304,7 +333,8 @@ class UsualSteps:
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         tracker = self._tracker
-        self._end_evaluation()
+        if self._evaluated:
+            self._end_evaluation()
         if self._is_uneven and any(part.optimizer() is optimizer for part in self._parts):
             self._end_before()
         if tracker.has_closure and self._last_model is None and self._is_awaited(optimizer):
@@ -316,7 +346,7 @@ class UsualSteps:
     def _end_before(self) -> None:
         """An optimizer is about to step again: what ran since belongs to the next step."""
         if self._last_model is not None and self._losses:
-            self._store()
+            self._store(self._take_parts())
 
     def _after_closure(self, optimizer: torch.optim.Optimizer) -> None:
         if not self._complete(optimizer):
@@ -332,8 +362,10 @@ class UsualSteps:
     def _complete(self, optimizer: torch.optim.Optimizer) -> bool:
         """Note what is to be stored of a part whose gradients are there; return whether it is."""
         tracker, parts = self._tracker, self._parts
-        has_losses = self._losses or any(part.losses for part in parts)
-        has_run = self._last_model is not None or any(part.model is not None for part in parts)
+        has_losses, has_run = bool(self._losses), self._last_model is not None
+        if parts:
+            has_losses |= any(part.losses for part in parts)
+            has_run |= any(part.model is not None for part in parts)
         if not (has_losses and has_run and self._is_awaited(optimizer)):
             return False
         if tracker.parameters.are_thawed() or not tracker.first_gradients.is_finite(optimizer):
@@ -360,7 +392,9 @@ class UsualSteps:
         rates = []
         for info, group in zip(infos, groups, strict=True):
             rate = group.get("lr")
-            if type(rate) is not float or not self._has_usual_level(info):
+            if type(rate) is not float:
+                return None
+            if info.name not in self._always and not self._has_usual_level(info):
                 return None
             rates.append((info, rate))
         return rates
@@ -372,17 +406,27 @@ class UsualSteps:
             tracker.after_any_optimizer(optimizer)
             return
         tracker.num_optimizer_steps += 1
-        self._loop.stepped()
-        stepped = self._optimizers[id(optimizer)]
-        self._parts.append(_Part(self._last_model, self._losses, stepped, rates))
+        self._loop.passed()
+        losses, model = self._losses, self._last_model
         self._last_model, self._losses, self._rates, self._stepping = None, [], None, None
+        if len(self._optimizers) == 1:
+            self._end_step(optimizer, losses + rates)
+            return
+        self._parts.append(_Part(model, losses, self._optimizers[id(optimizer)], rates))
         if len(self._parts) == len(self._optimizers):
-            self._end_step(optimizer)
+            self._end_step(optimizer, self._take_parts())
 
-    def _end_step(self, optimizer: torch.optim.Optimizer) -> None:
+    def _take_parts(self) -> list[tuple[TensorInfo, float]]:
+        """Return what was observed in the parts that are over, and forget them."""
+        parts, self._parts = self._parts, []
+        return [one for part in parts for one in (*part.losses, *part.rates)]
+
+    def _end_step(
+        self, optimizer: torch.optim.Optimizer, scalars: list[tuple[TensorInfo, float]]
+    ) -> None:
         """The last optimizer has stepped: store the step."""
         tracker = self._tracker
-        self._store()
+        self._store(scalars)
         if not self._recorder.thins_next(Mode.TRAIN):
             tracker.events.detail = Detail.FULL
             self._loop.skipped()
@@ -393,14 +437,10 @@ class UsualSteps:
             return
         tracker.resume_hooks()
 
-    def _store(self) -> None:
-        """Store a step of the parts that are over."""
-        scalars: list[tuple[TensorInfo, float]] = []
-        for part in self._parts:
-            scalars += [*part.losses, *part.rates]
-        self._parts = []
-        logged = self._tracker.logged.take().items()
-        scalars += [one for one in logged if self._has_usual_level(one[0])]
+    def _store(self, scalars: list[tuple[TensorInfo, float]]) -> None:
+        """Store a step in which these numbers were observed, and those that were logged."""
+        if logged := self._tracker.logged.take():
+            scalars += [one for one in logged.items() if self._has_usual_level(one[0])]
         infos, values = zip(*scalars, strict=True)
         if infos != self._last_infos:  # which are the very same at most steps
             if infos not in self._layouts:
@@ -411,6 +451,15 @@ class UsualSteps:
             self._recorder.take_scalars(self._last_layout, values)
         else:
             self._recorder.take_repeated(scalars)
+
+
+def _is_made_again(call: _Call) -> bool:
+    """Return whether a call of a loss that was just observed is made where that one was."""
+    try:
+        frame = sys._getframe(call.depth)
+    except ValueError:  # fewer frames than then
+        return False
+    return frame.f_code is call.code and frame.f_lasti == call.instruction
 
 
 def _are_apart(models: Sequence[torch.nn.Module]) -> bool:

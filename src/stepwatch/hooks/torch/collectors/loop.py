@@ -451,6 +451,10 @@ class Loop:
 
     def stepped(self) -> None:
         self._phases.turn("other")
+        self.passed()
+
+    def passed(self) -> None:
+        """An optimizer has stepped, in a step whose time is not observed."""
         self._num_optimizer_steps += 1
         self._num_unused = 0
 
