@@ -14,6 +14,7 @@ import torch
 from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 
 from stepwatch.hooks.lightning import LightningHook
+from stepwatch.hooks.torch import models
 from stepwatch.model.steps import Mode
 from stepwatch.rules import watch
 from stepwatch.trial import Trial
@@ -139,6 +140,30 @@ class TestMetrics:
         assert [1] == trial.tensor("metric/val_loss").steps(Mode.EVAL)
         assert [] == trial.tensor("metric/val_loss").steps(Mode.TRAIN)
         assert list(range(4)) == trial.tensor("metric/epoch").steps(Mode.TRAIN)
+
+    def test_so_it_does_where_most_steps_are_thin(self, tmp_path, monkeypatch):
+        """A step that only its loss is observed of is held, too, until something runs."""
+        # As where the hook is there before any optimizer is made.
+        monkeypatch.setattr(models, "may_have_optimizers", lambda: False)
+        torch.manual_seed(0)
+        model = REGRESSION()
+        with LightningHook(tmp_path / "run", say=lambda _: None, strict=True, budget=0.03) as hook:
+            hook.recorder.budget.period = 20
+            trainer = quiet_trainer(PL, tmp_path, max_epochs=5, callbacks=[hook])
+            trainer.fit(model, loader(12), loader(2, seed=2))
+        trial = Trial(tmp_path / "run")
+
+        names = "loss/mse_loss", "metric/train_loss", "metric/epoch", "learning_rate/0"
+        logged = {
+            name: [float(trial.tensor(name).value(step, "TRAIN")) for step in range(60)]
+            for name in names
+        }
+        assert model.losses == pytest.approx(logged["loss/mse_loss"])
+        assert model.losses == pytest.approx(logged["metric/train_loss"])
+        assert [step // 12 for step in range(60)] == logged["metric/epoch"]
+        assert [0.01] * 60 == pytest.approx(logged["learning_rate/0"])
+        assert 10 == len(trial.steps(Mode.EVAL))
+        assert len(trial.tensor("gradient/net.0.weight").steps("TRAIN")) < 40
 
     def test_accumulated_batches_are_one_step(self, hook, tmp_path):
         """An update for every two batches."""

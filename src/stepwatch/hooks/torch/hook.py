@@ -444,6 +444,8 @@ class TorchHook(Hook):
         *,
         trainable: bool | None = None,
     ) -> None:
+        if mode in (None, Mode.TRAIN) and self._tracker.saves(name, kind, value):
+            return
         if isinstance(value, torch.Tensor):
             self._tracker.save(name, value, kind, mode)
         else:
@@ -489,6 +491,11 @@ class TorchHook(Hook):
     def captures(self) -> bool:
         """Whether it is attached, not paused, and did not fail."""
         return self.active and self._tracker.active
+
+    @property
+    def holds_step(self) -> bool:
+        """Whether a TRAIN step is held, or is open."""
+        return self._tracker.steps.is_usual_held or self.recorder.is_open(Mode.TRAIN)
 
     def hold_steps(self, *, hold: bool) -> None:
         """Say whether a TRAIN step that is over is held until something runs, from here on."""

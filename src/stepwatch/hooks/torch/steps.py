@@ -53,6 +53,8 @@ class Steps:
         self._on_end = on_end
         #: Hold a TRAIN step that is over until something runs.
         self.hold = hold
+        #: Whether a step is held that went as usual, which is not open.
+        self.is_usual_held = False
         self._held = False
         self._last_mode = Mode.TRAIN
         self._next: OpenStep | None = None
@@ -71,6 +73,11 @@ class Steps:
         return self._last_mode
 
     @property
+    def is_held(self) -> bool:
+        """Whether the open TRAIN step is over, and held."""
+        return self._held
+
+    @property
     def is_over(self) -> bool:
         """Whether what is trained now belongs to the step after the open one, as far as known."""
         return bool(self._stepped) and not (self._in_optimizer or self._held)
@@ -79,7 +86,7 @@ class Steps:
     def last_trained(self) -> tuple[int, int] | None:
         """The global and the mode step of the TRAIN step that is just over; ``None`` within one."""
         number, mode_step = self._recorder.counter.peek(Mode.TRAIN)
-        if self._held:
+        if self._held or self.is_usual_held:
             return number, mode_step  # it is counted when it is handed on
         if self._recorder.is_open(Mode.TRAIN) or mode_step == 0:
             return None
@@ -102,8 +109,8 @@ class Steps:
         return (
             self.mode in (None, Mode.TRAIN)
             and self._last_mode is Mode.TRAIN
-            and not (self.hold or self._by_hand or self._stepped or self._next)
-            and not self._recorder.is_open(Mode.TRAIN)
+            and not (self._by_hand or self._next)
+            and (self._held or not (self._stepped or self._recorder.is_open(Mode.TRAIN)))
         )
 
     @property
@@ -149,7 +156,7 @@ class Steps:
 
     def on_forward(self, model: torch.nn.Module) -> Mode:
         """A model begins to run; return what for."""
-        self._release()
+        self.release()
         if self._by_hand:
             self.end(Mode.TRAIN)
         mode = self._last_mode = self.mode_of(model)
@@ -163,13 +170,13 @@ class Steps:
 
     def on_loss(self, value: torch.Tensor) -> None:
         """A loss was computed: a teacher may have run last, but this may be the student's."""
-        self._release()
+        self.release()
         if value.requires_grad and self._train_forward and self.mode is None:
             self._last_mode = Mode.TRAIN
 
     def before_backward(self) -> None:
         """Gradients are about to be computed: something is trained."""
-        self._release()
+        self.release()
         if self._last_mode is Mode.EVAL and self.mode is None:
             if self._train_forward:
                 self._last_mode = Mode.TRAIN
@@ -182,7 +189,7 @@ class Steps:
 
     def before_optimizer(self, optimizer: torch.optim.Optimizer) -> OpenStep:
         """An optimizer is about to step; return the step that it belongs to."""
-        self._release()
+        self.release()
         self._last_mode = Mode.TRAIN
         for mode in (Mode.EVAL, Mode.PREDICT):
             if self._recorder.is_open(mode):
@@ -232,7 +239,7 @@ class Steps:
             if self._recorder.is_open(mode) or (mode is Mode.TRAIN and self._next is not None):
                 self.end(mode)
 
-    def _release(self) -> None:
+    def release(self) -> None:
         """Something runs: the step that is over is no longer held."""
         if self._held:
             self.end(Mode.TRAIN)

@@ -733,6 +733,9 @@ class Tracker(HookGuard):
             self._carried[optimizer] = AccumulatedGradients(self._stepping_parameters)
             self._stepping_parameters = []
         self.steps.after_optimizer(optimizer)
+        if self.steps.is_held and self._recorder.thins_next(Mode.TRAIN, ahead=1):
+            self._pass_over()
+            self._usual.begin()
 
     # Users
 
@@ -796,9 +799,16 @@ class Tracker(HookGuard):
         self.optimizers.ends_step(optimizer, self._loop.num_backward_calls)
         self.steps.after_optimizer(optimizer)
 
+    def saves(self, name: str, kind: str, value: object) -> bool:
+        """Add a number to the step that is held, if that went as usual; return whether it could."""
+        if self.steps.is_usual_held and not self._usual.saves(name, kind, value):
+            self._usual.leave()
+        return self.steps.is_usual_held
+
     def save(self, name: str, value: object, collection: str, mode: Mode | None = None) -> None:
         """Observe something of the user's in the step that is observed, or is open in a mode."""
-        self._usual.leave()
+        if not self.steps.is_held:
+            self._usual.leave()
         step = self.steps.current(mode)
         value = torch.as_tensor(value) if isinstance(value, np.ndarray) else value
         if isinstance(value, torch.Tensor) and value.numel() != 1:
@@ -835,11 +845,13 @@ class Tracker(HookGuard):
             self._loss_since_backward = True
 
     def _on_end(self, mode: Mode) -> None:
-        if mode is Mode.TRAIN:  # what happens from here on belongs to the next
+        # What happens from here on belongs to the next.
+        if mode is Mode.TRAIN and self.events.detail is not Detail.USUAL:
             thins = self._recorder.thins_next(mode)
             self.events.detail = Detail.LOSSES if thins else Detail.FULL
             if thins:
                 self._pass_over()
+            if thins and not self.steps.hold:  # else it begins where a step is held
                 self._usual.begin()
             self.last_models = dict(self._new_models)
         self._on_step(mode)

@@ -80,7 +80,8 @@ class TorchTrainerHook(Hook):
 
         What it logs when all is over, such as how long it took, is of no step and left out.
         """
-        if not self.torch.captures or not self.recorder.is_open(mode):
+        is_open = self.torch.holds_step if mode is Mode.TRAIN else self.recorder.is_open(mode)
+        if not self.torch.captures or not is_open:
             return
         for name, value in metrics.items():
             if isinstance(value, (int, float)):

@@ -4,8 +4,9 @@ To find out what belongs to which step, and what is a step, costs more than a sm
 takes. Where each optimizer steps once, and each step runs the same models and computes losses of
 its own, nothing of it has to be found out again: a loss is one number, and the last optimizer ends
 the step. Where some optimizers step more often than others, as a critic's, the step ends as well
-before one of them steps again, and what ran since belongs to the next. Whatever else happens is
-handed to the ``Tracker``, with what was observed so far.
+before one of them steps again, and what ran since belongs to the next. Where a trainer logs after
+the step, that is held until something runs. Whatever else happens is handed to the ``Tracker``,
+with what was observed so far.
 
 A model that runs without gradients, as one that acts or gives targets, is an EVAL step, which is
 counted. Torch calls no hook of ours but one, before each of the models that ever ran. Another one
@@ -21,6 +22,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
+import numpy as np
 import torch
 
 from ...capture.plan import STATISTICS, Plan
@@ -101,6 +103,10 @@ class UsualSteps:
         self._calls: dict[str, _Call] = {}  # by what computes the loss, the last one
         # The optimizer whose step has begun, and may compute gradients by a closure.
         self._stepping: torch.optim.Optimizer | None = None
+        # Whether a step is held, of which all parts are over; and what was saved in it then.
+        self._is_held = False
+        self._saved: list[tuple[TensorInfo, float]] = []
+        self._saved_infos: dict[str, TensorInfo] = {}  # of numbers that are no tensors
         self._always: Container[str] = ()  # of these statistics are saved at each step
         self._rate_infos: dict[int, list[TensorInfo]] = {}  # by the id of the optimizer
         self._is_uneven = False  # some optimizers step more often than others
@@ -122,7 +128,7 @@ class UsualSteps:
             tracker.events.subscribe_at(Detail.USUAL, event, handler)
 
     def begin(self) -> None:
-        """A TRAIN step has ended, and the next is thin: take it over if all goes as usual."""
+        """A TRAIN step is over or held, and the next is thin: take it over if all goes as usual."""
         tracker = self._tracker
         optimizers, models = tracker.steps.awaited, tracker.last_models
         self._is_uneven |= tracker.steps.is_uneven
@@ -144,11 +150,14 @@ class UsualSteps:
             self._optimizers = {id(one): ref(one) for one in optimizers}
             self._calls = {}
             self._begin_step()
+            self._is_held = tracker.steps.is_held
             tracker.events.detail = Detail.USUAL
             roots = tracker.names.roots
-            if self._roots.keys() != {id(one) for one in roots}:
-                self._roots = {id(one): ref(one) for one in roots}
-                self._are_apart = _are_apart(roots)
+            known = {id(one) for one in roots}
+            if self._roots.keys() != known | models.keys():
+                self._roots = {**{id(one): ref(one) for one in roots}, **models}
+                # What runs may be a part of a model that never runs itself.
+                self._are_apart = models.keys() <= known and _are_apart(roots)
             may_be_alone = self._are_apart and not tracker.has_own_losses
             self._is_alone = may_be_alone and tracker.watch_only(roots)
 
@@ -156,18 +165,24 @@ class UsualSteps:
         self._parts, self._losses, self._rates = [], [], None
         self._last_model, self._stepping, self._runs = None, None, False
         self._evaluated, self._evaluates = [], False
+        self._saved, self._is_held = [], False
+        self._tracker.steps.is_usual_held = False
 
     def leave(self) -> None:
         """Hand the step to the tracker, with what was observed so far."""
         tracker = self._tracker
         if tracker.events.detail is not Detail.USUAL:
             return
+        if any(part.optimizer() is None for part in self._parts) and self._is_held:
+            self._release()  # nothing can be added for an optimizer that is gone
         tracker.events.detail = Detail.LOSSES
         tracker.resume_hooks()
         for part in self._parts:
             self._hand_on(part.model, part.losses)
             if (stepped := part.optimizer()) is not None:
                 tracker.continue_optimizer(stepped, part.rates)
+        for info, value in self._saved:
+            tracker.steps.current().add(info, np.asarray(value, info.dtype))
         if self._stepping is not None:
             with tracker.observer.without_gradients():
                 tracker.before_any_optimizer(self._stepping)
@@ -204,6 +219,8 @@ class UsualSteps:
             self._tracker.continue_loss(info, value, is_new=is_new)
 
     def _before_forward(self, module: torch.nn.Module, inputs: tuple[object, ...]) -> None:
+        if self._is_held:
+            self._release()
         tracker = self._tracker
         known = self._models.get(id(module))
         is_known = known is not None and known() is module
@@ -259,6 +276,8 @@ class UsualSteps:
     def _after_loss(
         self, name: str, value: Any, inputs: Any, keywords: Any, module: Any = None
     ) -> None:
+        if self._is_held:
+            self._release()
         tracker = self._tracker
         if tracker.loss_depth:
             return
@@ -317,6 +336,8 @@ class UsualSteps:
         return plan.level(info.name, info.collection, Mode.TRAIN, mode_step) == STATISTICS
 
     def _before_backward(self, roots: object) -> None:
+        if self._is_held:
+            self._release()
         # What it is called on is the loss where no function of torch computed one.
         if self._loss_since_backward or self._observe("backward", roots):
             self._loss_since_backward = False
@@ -328,10 +349,14 @@ class UsualSteps:
         self._tracker.before_thin_backward(roots)
 
     def _before_scaled_step(self, scaler: object) -> None:
+        if self._is_held:
+            self._release()
         self.leave()
         self._tracker.before_scaled_step(scaler)
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        if self._is_held:
+            self._release()
         tracker = self._tracker
         if self._evaluated:
             self._end_evaluation()
@@ -409,12 +434,49 @@ class UsualSteps:
         self._loop.passed()
         losses, model = self._losses, self._last_model
         self._last_model, self._losses, self._rates, self._stepping = None, [], None, None
-        if len(self._optimizers) == 1:
+        if len(self._optimizers) == 1 and not tracker.steps.hold:
             self._end_step(optimizer, losses + rates)
             return
         self._parts.append(_Part(model, losses, self._optimizers[id(optimizer)], rates))
-        if len(self._parts) == len(self._optimizers):
+        if len(self._parts) < len(self._optimizers):
+            return
+        if not tracker.steps.hold:
             self._end_step(optimizer, self._take_parts())
+        elif self._recorder.thins_next(Mode.TRAIN, ahead=1):
+            self._is_held = tracker.steps.is_usual_held = True
+        else:
+            self.leave()
+
+    def _release(self) -> None:
+        """Something runs: store the step that is held, here or by the tracker."""
+        if self._tracker.steps.is_held:
+            self._is_held = False
+            self._tracker.steps.release()
+            return
+        scalars = self._take_parts() + self._saved
+        self._saved, self._is_held = [], False
+        self._tracker.steps.is_usual_held = False
+        self._store(scalars)
+        if self._recorder.profiler.config is not self._config:
+            self.leave()
+
+    def saves(self, name: str, kind: str, value: object) -> bool:
+        """Add a number to the step that is held; return whether it could be."""
+        if isinstance(value, torch.Tensor):
+            info = self._tracker.observer.known_scalar(name)
+            if value.dim() or not value.is_cpu:  # an accelerator would have to be waited for
+                return False
+        else:
+            info = self._saved_infos.get(name)
+            if not isinstance(value, np.ndarray) or value.shape or value.dtype.kind not in "fiub":
+                return False
+            if info is None or info.dtype != value.dtype.name:
+                info = self._saved_infos[name] = TensorInfo(name, kind, value.dtype.name, ())
+        is_usual = info is not None and self._has_usual_level(info)
+        if info is None or not is_usual or any(info is one for one, _ in self._saved):
+            return False
+        self._saved.append((info, float(value)))
+        return True
 
     def _take_parts(self) -> list[tuple[TensorInfo, float]]:
         """Return what was observed in the parts that are over, and forget them."""

@@ -28,10 +28,7 @@ def watched(tmp_path):
 
 @pytest.fixture(params=[True, False], ids=["held", "at-once"])
 def every_fifth(request, watched, monkeypatch):
-    """Return a function that hooks torch and observes every fifth step in full.
-
-    Only steps that are handed on at once can go as usual; see ``hooks.torch.usual``.
-    """
+    """Return a function that hooks torch and observes every fifth step in full."""
     monkeypatch.setattr(budget, "FULL_STEPS", 2)
     monkeypatch.setattr(budget, "START_S", 0.0)
     monkeypatch.setattr(budget, "_MEASURED", 10**9)  # the period stays as it is
