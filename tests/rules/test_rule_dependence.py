@@ -269,6 +269,24 @@ class TestChannels:
         assert np.isnan(neighbours(right[:, :, :7])).all()
         assert np.isnan(neighbours(right[..., :1])).all()
 
+    @pytest.mark.parametrize("channels_first", [False, True])
+    def test_signals_of_several_channels_are_told_as_well(self, channels_first):
+        """By channels that differ; where they are all alike the order is not known."""
+        rng = np.random.default_rng(0)
+        time = np.linspace(0, 20, 100)[:, None] + rng.uniform(0, 6, (32, 1, 1))
+        size = np.array([3.0, 1.0, 0.3, 2.0])
+        last = size * np.sin(time * [1, 2, 3, 1.5]) + 0.2 * rng.normal(size=(32, 100, 4))
+        first = last.transpose(0, 2, 1)
+        right = first if channels_first else last
+        wrong = last.reshape(first.shape) if channels_first else first.reshape(last.shape)
+
+        as_it_is, other = neighbours(wrong)
+        assert other > 0.9
+        assert np.arctanh(other) - np.arctanh(as_it_is) > 0.1
+        assert np.isnan(neighbours(np.ascontiguousarray(right))).all()
+        alike = np.repeat(rng.normal(size=(32, 100, 1)) + time, 4, 2)
+        assert np.isnan(neighbours(alike.transpose(0, 2, 1) if channels_first else alike)).all()
+
 
 class _Attends(nn.Module):
     """One layer of causal attention that does not see the `hidden` tokens right before each."""

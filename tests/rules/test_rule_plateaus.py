@@ -47,3 +47,28 @@ def test_a_loss_that_falls_late_is_none_that_does_not(late, steps, found, tmp_pa
     parsed = [json.loads(one) for one in findings]
     assert found == {one["rule"] for one in parsed if one["severity"] != "info"}
     assert_live_is_replay(tmp_path / "run", RULES, findings, statuses)
+
+
+def test_a_plateau_below_what_guessing_costs_is_information(tmp_path):
+    """Of labels that are mostly noise no more can be learned."""
+
+    def learns_a_little():
+        torch.manual_seed(0)
+        x = torch.randn(16384, 4)
+        y = torch.multinomial((0.4 * x[:, :3]).softmax(1), 1)[:, 0]
+        model = nn.Linear(4, 3)
+        nn.init.zeros_(model.weight)
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        for _ in range(800):
+            rows = torch.randint(16384, (2048,))
+            optimizer.zero_grad()
+            F.cross_entropy(model(x[rows]), y[rows]).backward()
+            optimizer.step()
+
+    findings, statuses = judge(learns_a_little, RULES, tmp_path / "run")
+
+    found = [json.loads(one) for one in findings]
+    assert {("loss_not_decreasing", "settled", "info")} == {
+        (one["rule"], one["condition"], one["severity"]) for one in found
+    }
+    assert_live_is_replay(tmp_path / "run", RULES, findings, statuses)

@@ -173,8 +173,8 @@ def confusion(call: LossCall, prediction: Array, label: Array) -> Counts | None:
     Args:
         call: Of which loss.
         prediction: Shape ``[rows, classes, ...]``, or any shape for a loss of two classes.
-        label: Classes, shape ``[rows, ...]``, or rows of which one element is 1 and the others
-            are 0, of the shape of ``prediction``; what is neither is left out.
+        label: Classes, shape ``[rows, ...]``, or rows of which one element is larger and the
+            others are alike, of the shape of ``prediction``; what is neither is left out.
 
     Returns:
         int64, shape ``[classes, classes]``, the class that was meant first; ``[classes]``, without
@@ -203,10 +203,19 @@ def confusion(call: LossCall, prediction: Array, label: Array) -> Counts | None:
     return _counted(meant[is_class], prediction.argmax(1)[is_class], num_classes)
 
 
+# What shares of a row of labels may differ by, and be the same.
+_SHARE = 1e-4
+
+
 def label_classes(label: Array, shape: tuple[int, ...]) -> Counts | None:
-    """Return the classes that labels stand for, -1 for what stands for none."""
+    """Return the classes that labels stand for, -1 for what stands for none.
+
+    Rows of shares stand for a class if all others have the same share, as smoothed labels do.
+    """
     if label.shape == shape:
-        is_one = ((label == 0) | (label == 1)).all(1) & (label.sum(1) == 1)
+        least = label.min(1, keepdims=True)
+        is_one = (label - least > _SHARE).sum(1) == 1
+        is_one &= (abs(label.sum(1) - 1) < _SHARE) & (least[:, 0] >= 0)
         found: Counts = np.where(is_one, label.argmax(1), -1)
         return found
     if label.shape != (shape[0], *shape[2:]):

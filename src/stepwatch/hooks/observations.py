@@ -76,6 +76,9 @@ _UNLIKE_OTHERS, _OF_OTHERS, _ELSEWHERE, _LEAST_EXPLAINED = 1.5, 0.9, 0.5, 0.02
 _LEAST_PICTURES, _LEAST_OTHERS = 4, 8
 # Colours and the like are so many channels; of fewer pairs of pixels a correlation is noise.
 _CHANNELS, _LEAST_PAIRS = (2, 3, 4), 5000
+# Signals have up to so many; which order is right is known where these differ so much more from
+# each other in one of both.
+_MOST_CHANNELS, _APART, _ALIKE = 16, 5.0, 1.5
 _MOST_PICTURES, _MOST_CLASSES, _MOST_PIXELS, _LEAST_SIZE = 32, 16, 1 << 20, 8
 
 
@@ -83,11 +86,15 @@ def neighbours(given: npt.NDArray[np.generic]) -> tuple[float, float]:
     """Return how alike pixels side by side are in pictures, and in another order of their elements.
 
     The other order is that of pictures whose axis of channels lies at the other end. Were they
-    reshaped where that axis was to be moved, they are pictures in that order only.
+    reshaped where that axis was to be moved, they are pictures in that order only. The same of
+    signals, where channels have little in common in one order, and much in the other: of channels
+    that are like each other it is not known which order is right.
 
     Args:
         given: Shape ``[samples, height, width, channels]`` or ``[samples, channels, height,
-            width]``, of 2 to 4 channels and at least 8 pixels each way.
+            width]``, of 2 to 4 channels and at least 8 pixels each way; or signals, shape
+            ``[samples, times, channels]`` or ``[samples, channels, times]``, of 2 to 16 channels
+            and at least 4 times as many times.
 
     Returns:
         Pearson's coefficient of pixels of one channel side by side, and of those one above the
@@ -95,6 +102,8 @@ def neighbours(given: npt.NDArray[np.generic]) -> tuple[float, float]:
         or of fewer than 5,000 pairs.
     """
     nothing = math.nan, math.nan
+    if given.ndim == 3 and given.dtype.kind in "fiu":
+        return _neighbours_in_time(given[:_MOST_PICTURES])
     if given.ndim != 4 or given.dtype.kind not in "fiu":
         return nothing
     pictures = given[:_MOST_PICTURES]
@@ -112,6 +121,40 @@ def neighbours(given: npt.NDArray[np.generic]) -> tuple[float, float]:
     ]
     as_last, as_first = map(_likeness, orders)
     return (as_last, as_first) if is_last else (as_first, as_last)
+
+
+def _neighbours_in_time(signals: npt.NDArray[np.generic]) -> tuple[float, float]:
+    samples, *sizes = signals.shape
+    channels, times = sorted(sizes)
+    is_signal = 1 < channels <= _MOST_CHANNELS and times >= 4 * channels
+    if not is_signal or not _LEAST_PAIRS <= signals.size <= _MOST_PIXELS:
+        return math.nan, math.nan
+    last, first = (samples, times, channels), (samples, channels, times)
+    as_it_is, other = np.moveaxis(signals.reshape(last), -1, 1), signals.reshape(first)
+    if sizes[0] == channels:
+        as_it_is, other = other, as_it_is
+    orders = [one.astype(np.float64)[:, :, None, :] for one in (as_it_is, other)]
+    spread, of_other = map(_spread_of_channels, orders)
+    if of_other <= _APART * (1 + spread):
+        return math.nan, math.nan
+    # Where channels do lie last every so many elements another time begins; else all are alike.
+    steps = np.diff(signals.reshape(samples, -1).astype(np.float64))[:, : (times - 1) * channels]
+    by_place = np.median((steps**2).mean(0).reshape(times - 1, channels), 0)
+    if sizes[1] == channels and by_place.max() > _ALIKE * by_place.min():
+        return math.nan, math.nan
+    found = [_likeness(np.concatenate([one, one], 2)) for one in orders]
+    return found[0], found[1]
+
+
+def _spread_of_channels(signals: npt.NDArray[np.float64]) -> float:
+    """Return how much channels differ from each other, by means and scales, relative to chance."""
+    each = signals[:, :, 0]
+    means, scales = each.mean(2), np.log(each.std(2) + 1e-12)
+    found = 0.0
+    for one in (means, scales):
+        by_chance = float(one.var(0).mean()) / len(one)
+        found = max(found, float(one.mean(0).var()) / by_chance if by_chance > 0 else 0.0)
+    return found
 
 
 def _likeness(pictures: npt.NDArray[np.float64]) -> float:

@@ -72,8 +72,8 @@ class Dependence(Rule):
     show. By the targets themselves: ``order``, they are the next tokens, in another order than the
     predictions; ``ahead``, they are the next but one. ``flipped``: they lie on their pictures
     flipped or turned, such as masks that a random augmentation left where they were. ``reshaped``:
-    the elements of what the model is given are pictures where the axis of channels is read at its
-    other place, and none as they are.
+    the elements of what the model is given are pictures, or signals of several channels, where the
+    axis of channels is read at its other place, and none as they are.
     """
 
     name = "dependence"
@@ -199,8 +199,8 @@ class Dependence(Rule):
             "reshaped": (
                 bool(other >= LEAST_LIKE and other - as_is >= MORE_LIKE),
                 sample.other_order,
-                "is that of pictures that were reshaped where an axis was to be moved: with the"
-                f" axis of channels at its other place pixels side by side correlate by"
+                "is that of inputs that were reshaped where an axis was to be moved: with the"
+                f" axis of channels at its other place values side by side correlate by"
                 f" {number(sample.other_order)}, and as they are by {number(sample.neighbours)}",
             ),
         }

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, cast
 
+import numpy as np
+
 from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, Rule, Selection
 from ..judge.step_view import StepNumber, StepView
@@ -14,8 +16,10 @@ from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import loss_fall_percent, loss_verdict, number, robust_log_z, robust_z
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
+from .chance import agreement_z, entropy
 from .circumstances import Circumstances, Reason, Stages
-from .history import FELL, LOST, WAIT, FirstValues, LossHistory, LossJump, RecentLosses
+from .classes import Counts, added
+from .history import FELL, LOST, WAIT, FirstValues, LossHistory, LossJump, RecentLosses, Series
 from .shared import (
     BINARY,
     begun_anew,
@@ -141,6 +145,19 @@ def soft_targets_floor(step: StepView, name: str) -> float | None:
 STEADY = 0.01
 #: A rise is none within so many times the noise that hides a fall: it is looked for many times.
 RISES = 5 / 3
+# Reasons that say of nothing that it is wrong.
+_NOTHING_WRONG = ("data", "paired")
+_LEARNED = (
+    "it is below what guessing classes by their frequency costs, and guesses are right more often"
+    " than by chance"
+)
+_MAY_BE_ALL = (
+    "compare it with what a simple model reaches: the inputs may tell no more of the labels; else"
+    " try more epochs, a larger model or another learning rate"
+)
+#: Guesses of the last so many looks tell whether anything was learned, by so many standard
+#: deviations.
+LOOKS_AT_GUESSES, NO_CHANCE = 10, 5.0
 
 
 class LossNotDecreasing(Rule):
@@ -148,7 +165,9 @@ class LossNotDecreasing(Rule):
 
     A rise within ``increase_threshold_percent`` is noise; a fall below ``diff_percent`` is a
     plateau. A loss that goes on not falling is reported when it starts to; as information where a
-    loss of a policy was seen, for those of its values rise as it becomes better.
+    loss of a policy was seen, for those of its values rise as it becomes better, and for a plateau
+    that nothing explains below what guessing classes costs, if guesses are right more often than by
+    chance: the labels may tell no more.
 
     With ``converged_ratio``, a rise after the loss had fallen, to less than twice what it began
     at, waits for ``num_steps`` more or the end: a task may become harder on purpose, and targets
@@ -212,6 +231,8 @@ class LossNotDecreasing(Rule):
         self._num_begun = 0
         self._circumstances = Circumstances()
         self._objectives = Objectives() if self.plain_only else None
+        # How often each class was taken for which.
+        self._guesses: Series[str, Counts] = Series(LOOKS_AT_GUESSES)
         self._rates = (0.0, 0.0)  # the highest learning rate so far, and the last
 
     def check(self, step: StepView) -> Findings:
@@ -225,6 +246,9 @@ class LossNotDecreasing(Rule):
             for group in step.groups("learning_rates"):
                 rate = max(map(abs, means(group)))
                 self._rates = max(self._rates[0], rate), rate
+            for tensor in step.tensors("classes"):
+                if tensor.name.startswith("confusion/") and tensor.name in tensor.record.raw:
+                    self._guesses.add(tensor.name, np.asarray(tensor.value()).astype(np.int64))
         if not step.is_of(self.mode):
             return
         mode = step.mode.value
@@ -350,7 +374,8 @@ class LossNotDecreasing(Rule):
             pair = then_step, then, now
             found = self._finding(name, step, verdict, pair, reason, series.smooth, mode)
             is_waited_for = self.plain_only and not series.is_short
-            if is_waited_for and verdict == "plateau" and reason and reason.cause == "data":
+            is_unexplained = reason is None or reason.cause == "data"
+            if is_waited_for and verdict == "plateau" and is_unexplained:
                 series.waiting = found
             else:
                 yield found
@@ -401,6 +426,12 @@ class LossNotDecreasing(Rule):
         first = series.first - floor
         return ratio is not None and first > 0 and now - floor <= ratio * first
 
+    def _has_learned(self, loss: str, now: float) -> bool:
+        """Return whether a loss is below what guessing costs, and guesses are not by chance."""
+        seen = self._guesses.get(f"confusion/{loss.partition('/')[2]}")
+        counts = added(seen).astype(np.float64) if seen else np.zeros((0, 0))
+        return agreement_z(counts) > NO_CHANCE and now < entropy(counts.sum(1))
+
     def _finding(
         self,
         name: str,
@@ -420,6 +451,11 @@ class LossNotDecreasing(Rule):
             "not finite": "it is no longer finite",
         }[verdict]
         median = f" (medians of {smooth})" if smooth > 1 else ""
+        may_be_all = verdict == "plateau" and (reason is None or reason.cause in _NOTHING_WRONG)
+        has_learned = self.plain_only and may_be_all and self._has_learned(name, now)
+        if has_learned:
+            reason = Reason("learned", _LEARNED, _MAY_BE_ALL)
+        by_reward = self._circumstances.by_reward and verdict != "not finite"
         begin = {"plateau": " does not fall", "rose": " rises"}.get(verdict, "")
         return self.finding(
             step,
@@ -427,9 +463,8 @@ class LossNotDecreasing(Rule):
             f"{name}{begin}: {number(then)} at step {then_step.train_step}, {number(now)} at step"
             f" {step.train_step}{median}: {what}{'; ' + reason.sentence if reason else ''}",
             # As a policy becomes better, so do its returns, and values are behind them.
-            severity="info"
-            if self._circumstances.by_reward and verdict != "not finite"
-            else "warning",
+            severity="info" if by_reward or has_learned else "warning",
+            condition="settled" if has_learned else "",
             mode=mode,
             value=-fall if verdict == "rose" else fall,
             threshold=limit,

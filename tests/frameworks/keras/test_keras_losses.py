@@ -228,6 +228,17 @@ class TestClasses:
 
         assert [[1, 0, 0], [0, 1, 0], [0, 0, 0]] == counts.tolist()
 
+    def test_smoothed_rows_stand_for_their_class(self):
+        """And rows that are a mixture of two for none."""
+        loss = keras.losses.CategoricalCrossentropy()
+        probabilities = np.eye(3, dtype="float32")[[0, 1, 2, 0]]
+        labels = 0.9 * np.eye(3, dtype="float32")[[0, 1, 1, 0]] + np.float32(0.1 / 3)
+        labels[3] = [0.6, 0.4, 0.0]
+
+        counts = confusion(loss_call(loss, labels, probabilities), probabilities, labels)
+
+        assert [[1, 0, 0], [0, 1, 1], [0, 0, 0]] == counts.tolist()
+
     def test_two_classes_are_counted_at_the_threshold_of_their_loss(self):
         """One half for probabilities, and zero for logits."""
         labels, given = np.array([[0.0], [1.0], [1.0]]), np.array([[0.2], [0.4], [0.9]])

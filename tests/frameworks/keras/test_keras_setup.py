@@ -229,6 +229,8 @@ WEIGHTS = {"class_weight": {0: 0.5, 1: 4.0}}
         ({"validation_split": 0.1, **WEIGHTS}, True),
         ({"validation_split": 0.1}, False),
         ({"weighs_validation": True, **WEIGHTS}, False),
+        ({"weighs_validation": True, "sample_weight": np.ones(320)}, False),
+        ({"weighs_validation": True, "sample_weight": np.eye(1, 320)[0]}, True),
         ({"validation_split": 0.1, "sample_weight": np.full(320, 2.0)}, False),
     ],
 )

@@ -237,17 +237,27 @@ def _steps_of(given: Mapping[str, Any]) -> int:
     return int(steps) * max(0, epochs)
 
 
+# Weights whose means are as near as this leave losses that can be compared.
+_ALIKE = 0.8
+
+
 def is_weighted(given: Mapping[str, Any]) -> bool:
-    """Return whether the training loss is weighted, and that of validation is not.
+    """Return whether the training loss is weighted, and that of validation is not, or otherwise.
+
+    Losses are means over all samples, those of weight 0, too: a mask of more samples than another
+    makes a loss larger.
 
     Args:
         given: The arguments of ``fit``.
     """
-    validation = given.get("validation_data")
-    has_weights = isinstance(validation, (tuple, list)) and len(validation) > 2
+    validation, weights = given.get("validation_data"), given.get("sample_weight")
+    if isinstance(validation, (tuple, list)) and len(validation) > 2:
+        both = [one for one in (weights, validation[2]) if isinstance(one, np.ndarray)]
+        means = [float(one.mean()) for one in both if one.size]
+        return len(means) == 2 and not _ALIKE * max(means) < min(means)
     # Of weights of samples that are split, validation has its part.
-    of_samples = given.get("sample_weight") is not None and not given.get("validation_split")
-    return not has_weights and (of_samples or given.get("class_weight") is not None)
+    of_samples = weights is not None and not given.get("validation_split")
+    return of_samples or given.get("class_weight") is not None
 
 
 def class_weights(given: Mapping[str, Any]) -> Floats | None:

@@ -415,7 +415,7 @@ class Dependence:
                     both = to_numpy(given), to_numpy(target)
                     found[13:16] = torch.tensor(observations.alignment(*both))
                     found[18:] = torch.tensor(observations.pairing(*both))
-            if given.dim() == 4 and on_host(given) and unsupported(plain(given)) is None:
+            if given.dim() in (3, 4) and on_host(given) and unsupported(plain(given)) is None:
                 found[16:18] = torch.tensor(observations.neighbours(to_numpy(given)))
             rows = prediction_row(given, prediction, call)
             is_undetected = autograd_observers is not None and not autograd_observers.anybody()
