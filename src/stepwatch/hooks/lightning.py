@@ -159,7 +159,7 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
         if not isinstance(outputs, Mapping):
             return
         self._num_without_loss = None if outputs else (self._num_without_loss or 0) + 1
-        if self._num_without_loss and self.torch.captures and self.torch.holds_step:
+        if self._num_without_loss and self.torch.captures and self.torch.has_begun:
             self.torch.observe(
                 "loop/batches_without_loss", "loop", self._num_without_loss, Mode.TRAIN
             )

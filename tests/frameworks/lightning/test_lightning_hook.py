@@ -174,6 +174,22 @@ class TestMetrics:
         counts = trial.tensor("loss/mse_loss").statistics(mode=Mode.TRAIN)["count"]
         assert [2, 2] == list(counts)
 
+    def test_so_are_those_of_thin_steps(self, tmp_path, monkeypatch):
+        """What is logged after the first of two batches is of the step, too."""
+        monkeypatch.setattr(models, "may_have_optimizers", lambda: False)
+        torch.manual_seed(0)
+        model = REGRESSION()
+        with LightningHook(tmp_path / "run", say=lambda _: None, strict=True, budget=0.03) as hook:
+            hook.recorder.budget.period = 20
+            options = {"max_epochs": 10, "accumulate_grad_batches": 2, "callbacks": [hook]}
+            quiet_trainer(PL, tmp_path, **options).fit(model, loader(12))
+        trial = Trial(tmp_path / "run")
+
+        logged = trial.tensor("metric/train_loss").statistics(mode=Mode.TRAIN)
+        assert [2] * 60 == list(logged["count"])
+        pairs = np.asarray(model.losses).reshape(60, 2)
+        np.testing.assert_allclose(pairs.mean(1), logged["mean"], rtol=1e-6)
+
     def test_what_is_logged_is_not_read_at_once(self, hook, tmp_path, monkeypatch):
         """To ask a tensor for its number would wait for the device at each batch."""
         asked, after_batch = [], hook.on_train_batch_end

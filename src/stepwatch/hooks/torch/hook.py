@@ -493,9 +493,9 @@ class TorchHook(Hook):
         return self.active and self._tracker.active
 
     @property
-    def holds_step(self) -> bool:
-        """Whether a TRAIN step is held, or is open."""
-        return self._tracker.steps.is_usual_held or self.recorder.is_open(Mode.TRAIN)
+    def has_begun(self) -> bool:
+        """Whether anything was observed of a TRAIN step that is not handed on."""
+        return self._tracker.has_begun
 
     def hold_steps(self, *, hold: bool) -> None:
         """Say whether a TRAIN step that is over is held until something runs, from here on."""

@@ -799,11 +799,18 @@ class Tracker(HookGuard):
         self.optimizers.ends_step(optimizer, self._loop.num_backward_calls)
         self.steps.after_optimizer(optimizer)
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything was observed of a TRAIN step that is not handed on."""
+        return self._recorder.is_open(Mode.TRAIN) or self._usual.has_begun
+
     def saves(self, name: str, kind: str, value: object) -> bool:
         """Add a number to the step that is held, if that went as usual; return whether it could."""
-        if self.steps.is_usual_held and not self._usual.saves(name, kind, value):
+        if self.steps.is_usual_held and self._usual.saves(name, kind, value):
+            return True
+        if not self.steps.is_held:
             self._usual.leave()
-        return self.steps.is_usual_held
+        return False
 
     def save(self, name: str, value: object, collection: str, mode: Mode | None = None) -> None:
         """Observe something of the user's in the step that is observed, or is open in a mode."""

@@ -80,7 +80,7 @@ class TorchTrainerHook(Hook):
 
         What it logs when all is over, such as how long it took, is of no step and left out.
         """
-        is_open = self.torch.holds_step if mode is Mode.TRAIN else self.recorder.is_open(mode)
+        is_open = self.torch.has_begun if mode is Mode.TRAIN else self.recorder.is_open(mode)
         if not self.torch.captures or not is_open:
             return
         for name, value in metrics.items():

@@ -460,6 +460,11 @@ class UsualSteps:
         if self._recorder.profiler.config is not self._config:
             self.leave()
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything was observed of a step that is not stored."""
+        return bool(self._parts or self._losses or self._last_model is not None)
+
     def saves(self, name: str, kind: str, value: object) -> bool:
         """Add a number to the step that is held; return whether it could be."""
         if isinstance(value, torch.Tensor):
