@@ -727,6 +727,19 @@ class TestRepeatedData:
 
         assert found == [one.condition for one in judged("repeated_data", steps)[0]]
 
+    @pytest.mark.parametrize(("model", "found"), [("probe", ["same_batch"]), ("encoder", [])])
+    def test_what_another_model_is_given_is_no_data(self, model, found):
+        """As what an encoder makes features of, by which a probe is trained on few labels."""
+        trained = {"batches": {"batch/probe/0": np.ones((40, 2))}}
+        evaluated = {"batches": {f"batch/{model}/0": np.ones((60, 2))}}
+        steps = [step_of(trained, at + (at >= 10), mode_step=at) for at in range(50)]
+        steps.insert(10, step_of(evaluated, 10, Mode.EVAL, mode_step=0))
+        for step in steps:
+            for tensor in step.tensors("batches"):
+                tensor.record.digests[tensor.name] = 7 + tensor.info.shape[0]
+
+        assert found == [one.condition for one in judged("repeated_data", steps)[0]]
+
     @pytest.mark.parametrize(("width", "found"), [(2, ["same_batch"]), (16, [])])
     def test_what_one_part_of_a_model_gives_another_is_no_data(self, width, found):
         """As where a script calls the layers of a graph network one by one, on all of the graph."""

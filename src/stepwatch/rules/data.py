@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -324,9 +325,10 @@ class RepeatedData(Rule):
         self._num_trained = 0
         self._evaluated_totals: dict[tuple[str, str], Floats] = {}
         self._first_evaluated: StepNumber | None = None
-        self._num_evaluated: dict[str, int] = {}
-        # Of each worker: after which TRAIN step it evaluates, how many samples, and which batches.
-        self._evaluating: dict[str, tuple[int, int, set[tuple[int | None, ...]]]] = {}
+        # Of each worker, by its models, the most samples of one evaluation; ``""`` for any of them.
+        self._num_evaluated: dict[tuple[str, str], int] = {}
+        # After which TRAIN step it evaluates, how many samples, and which batches.
+        self._evaluating: dict[tuple[str, str], tuple[int, int, set[tuple[int | None, ...]]]] = {}
         self._drawn: dict[tuple[str, str], DrawnSamples] = {}
         self._of_one: dict[tuple[str, str], _BatchesOfOne] = {}
         # Of which losses of which workers it was said already.
@@ -336,8 +338,9 @@ class RepeatedData(Rule):
         yield from self._evaluate_samples(step)
         for tensor in step.tensors("evaluations"):
             if tensor.name == EVALUATED:
-                known = self._num_evaluated.get(tensor.worker, 0)
-                self._num_evaluated[tensor.worker] = max(known, int(tensor.scalar))
+                key = tensor.worker, ""
+                known = self._num_evaluated.get(key, 0)
+                self._num_evaluated[key] = max(known, int(tensor.scalar))
         self._num_trained = step.train_step
         if step.mode is Mode.EVAL:
             for worker in step.workers:
@@ -423,7 +426,8 @@ class RepeatedData(Rule):
         """Remember how many samples one evaluation had, all its steps together.
 
         What is the batch that is trained on shows no others, as where parts of a graph are masked,
-        nor does a batch that is evaluated once more, nor what one part of a model gives another.
+        nor does a batch that is evaluated once more, nor what one part of a model gives another,
+        nor what another model is given.
         """
         trained, *_ = self._batches.get(worker, ((),))
         widths = self._widths.get(worker)
@@ -434,14 +438,15 @@ class RepeatedData(Rule):
         ]
         if not batches:
             return
-        after, so_far, seen = self._evaluating.get(worker, (step.train_step, 0, set()))
+        key = worker, _model(batches)
+        after, so_far, seen = self._evaluating.get(key, (step.train_step, 0, set()))
         if after != step.train_step:
             so_far, seen = 0, set()
         digests = tuple(batch.digest for batch in batches)
         so_far += 0 if digests in seen and None not in digests else _samples(batches)
         seen.add(digests)
-        self._evaluating[worker] = step.train_step, so_far, seen
-        self._num_evaluated[worker] = max(so_far, self._num_evaluated.get(worker, 0))
+        self._evaluating[key] = step.train_step, so_far, seen
+        self._num_evaluated[key] = max(so_far, self._num_evaluated.get(key, 0))
 
     def _evaluate_batch(self, step: StepView, worker: str) -> Findings:
         batches = list(step.tensors("batches", worker=worker))
@@ -456,7 +461,11 @@ class RepeatedData(Rule):
         is_same = bool(known) and known == before
         times, since = (times + is_next, since) if is_same else (1, step.mode_step)
         self._batches[worker] = known, times, step.mode_step, since
-        samples, evaluated = _samples(batches), self._num_evaluated.get(worker, 0)
+        samples = _samples(batches)
+        of_any, of_model = (
+            self._num_evaluated.get((worker, one), 0) for one in ("", _model(batches))
+        )
+        evaluated = max(of_any, of_model)
         times = step.mode_step - since + 1 if times >= min(IN_A_ROW, self.num_steps) else 0
         if len(known) == len(digests) and times >= self.num_steps and samples < evaluated:
             yield self.finding(
@@ -734,6 +743,12 @@ def _are_classes(tensor: TensorView) -> bool:
         and shape[0] >= _BatchesOfOne.SAMPLES
         and shape[1:] in ((), (1,))
     )
+
+
+def _model(batches: Sequence[TensorView]) -> str:
+    """Return the name of the model that is given batches, ``batch`` for the only one."""
+    name = batches[0].name.rpartition("/")[0] if batches else ""
+    return re.sub(r"^batch_\d+", "batch", name)  # which is called several times
 
 
 def _width(batch: TensorView) -> int:
