@@ -270,7 +270,7 @@ class TestChannels:
         assert np.isnan(neighbours(right[..., :1])).all()
 
     @pytest.mark.parametrize("channels_first", [False, True])
-    def test_signals_of_several_channels_are_told_as_well(self, channels_first):
+    def test_signals_reshaped_instead_of_transposed_are_found(self, channels_first):
         """By channels that differ; where they are all alike the order is not known."""
         rng = np.random.default_rng(0)
         time = np.linspace(0, 20, 100)[:, None] + rng.uniform(0, 6, (32, 1, 1))

@@ -133,7 +133,7 @@ def _neighbours_in_time(signals: npt.NDArray[np.generic]) -> tuple[float, float]
     as_it_is, other = np.moveaxis(signals.reshape(last), -1, 1), signals.reshape(first)
     if sizes[0] == channels:
         as_it_is, other = other, as_it_is
-    orders = [one.astype(np.float64)[:, :, None, :] for one in (as_it_is, other)]
+    orders = [one.astype(np.float64) for one in (as_it_is, other)]
     spread, of_other = map(_spread_of_channels, orders)
     if of_other <= _APART * (1 + spread):
         return math.nan, math.nan
@@ -142,14 +142,12 @@ def _neighbours_in_time(signals: npt.NDArray[np.generic]) -> tuple[float, float]
     by_place = np.median((steps**2).mean(0).reshape(times - 1, channels), 0)
     if sizes[1] == channels and by_place.max() > _ALIKE * by_place.min():
         return math.nan, math.nan
-    found = [_likeness(np.concatenate([one, one], 2)) for one in orders]
-    return found[0], found[1]
+    return _likeness(orders[0]), _likeness(orders[1])
 
 
 def _spread_of_channels(signals: npt.NDArray[np.float64]) -> float:
     """Return how much channels differ from each other, by means and scales, relative to chance."""
-    each = signals[:, :, 0]
-    means, scales = each.mean(2), np.log(each.std(2) + 1e-12)
+    means, scales = signals.mean(2), np.log(signals.std(2) + 1e-12)
     found = 0.0
     for one in (means, scales):
         by_chance = float(one.var(0).mean()) / len(one)
@@ -157,12 +155,18 @@ def _spread_of_channels(signals: npt.NDArray[np.float64]) -> float:
     return found
 
 
-def _likeness(pictures: npt.NDArray[np.float64]) -> float:
-    """Return the least correlation of pixels beside each other and above each other."""
-    centred = pictures - pictures.mean((0, 2, 3), keepdims=True)
-    pairs = (centred[..., 1:], centred[..., :-1]), (centred[..., 1:, :], centred[..., :-1, :])
+def _likeness(channels: npt.NDArray[np.float64]) -> float:
+    """Return the least correlation of what lies side by side, along each axis after the channels.
+
+    Args:
+        channels: Shape ``[samples, channels, height, width]``, or ``[samples, channels, times]``.
+    """
+    axes = range(2, channels.ndim)
+    centred = channels - channels.mean((0, *axes), keepdims=True)
     found = []
-    for one, other in pairs:
+    for axis in reversed(axes):
+        moved = np.moveaxis(centred, axis, -1)
+        one, other = moved[..., 1:], moved[..., :-1]
         scale = math.sqrt(float((one**2).sum()) * float((other**2).sum()))
         found.append(float((one * other).sum()) / scale if scale > 0 else math.nan)
     return max(0.0, min(found)) if all(map(math.isfinite, found)) else math.nan

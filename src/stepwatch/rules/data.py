@@ -462,10 +462,8 @@ class RepeatedData(Rule):
         times, since = (times + is_next, since) if is_same else (1, step.mode_step)
         self._batches[worker] = known, times, step.mode_step, since
         samples = _samples(batches)
-        of_any, of_model = (
-            self._num_evaluated.get((worker, one), 0) for one in ("", _model(batches))
-        )
-        evaluated = max(of_any, of_model)
+        models = "", _model(batches)
+        evaluated = max(self._num_evaluated.get((worker, model), 0) for model in models)
         times = step.mode_step - since + 1 if times >= min(IN_A_ROW, self.num_steps) else 0
         if len(known) == len(digests) and times >= self.num_steps and samples < evaluated:
             yield self.finding(

@@ -285,9 +285,10 @@ class UsualSteps:
         if (call := self._calls.get(called)) is not None and _is_made_again(call):
             info = call.info
             is_usual = value.__class__ is torch.Tensor and value.requires_grad
+            is_usual = is_usual and info.name in self._always
             if is_usual and value.dtype is call.dtype and not value.dim():
                 number = value.item()
-                if info.name in self._always and math.isfinite(number):
+                if math.isfinite(number):
                     self._losses.append((info, number))
                     self._loss_since_backward = True
                     return
