@@ -54,6 +54,8 @@ class Control:
 
     def answer(self) -> None:
         """Serve all requests; called on the training's thread, between steps."""
+        if self._requests.empty():
+            return
         for request, settle in self._pop_requests():
             try:
                 settle(request(self))

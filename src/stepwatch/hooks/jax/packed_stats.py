@@ -58,6 +58,8 @@ class GraphPlan:
         self._held: dict[str, tuple[TensorInfo, int]] = {}
         # Of each function that ran by it, how long the longest call took, in which it was compiled.
         self._compiling_s: dict[int, float] = {}
+        # How long each takes to return what is observed in it, which is always as much.
+        self._returning_s: dict[int, float] = {}
         self._unread_s = 0.0
 
     def of(self, info: TensorInfo) -> int:
@@ -70,9 +72,13 @@ class GraphPlan:
 
     def ran(self, function: object, seconds: float, stats: TraceStats) -> None:
         """Note a call of a function that was compiled for this."""
-        self._compiling_s[id(function)] = max(seconds, self._compiling_s.get(id(function), 0.0))
+        key = id(function)
+        if seconds > self._compiling_s.get(key, 0.0):
+            self._compiling_s[key] = seconds
         if self.step.has_only_losses and not self.only_losses:
-            self._unread_s += returning_s(stats.flat)
+            if key not in self._returning_s:
+                self._returning_s[key] = returning_s(stats.flat)
+            self._unread_s += self._returning_s[key]
 
     def serves(self) -> bool:
         """Return whether this is for now to run for steps of losses alone, too.
@@ -131,6 +137,7 @@ def _held_level(step: OpenStep, info: TensorInfo) -> int:
     return PACKED if level == STATISTICS else FULL
 
 
+@lru_cache(maxsize=1)  # it does not change once anything was traced
 def is_on_host() -> bool:
     """Return whether arrays are read where they lie; called while something is traced."""
     return bool(jax.default_backend() == "cpu" and jax.process_count() == 1)
@@ -360,11 +367,11 @@ def as_vectors(values: Mapping[int, Any]) -> Vectors:
     return tuple(map(_flatten_jit, chosen)), tuple(map(tuple, indexes.values()))
 
 
-def on_host(stats: TraceStats) -> TraceStats:
+def on_host(tree: Any) -> Any:
     """Return the same with arrays of NumPy; waits until they are computed."""
     # A script may have forbidden implicit transfers for itself.
     with jax.transfer_guard_device_to_host("allow"):
-        return jax.tree.map(_on_host, stats)  # type: ignore[no-any-return]
+        return jax.tree.map(_on_host, tree)
 
 
 class ScalarPlaces:
@@ -372,9 +379,10 @@ class ScalarPlaces:
 
     Args:
         stats: What it observed, once.
+        keeps: Returns of which collections they are of interest.
     """
 
-    def __init__(self, stats: TraceStats) -> None:
+    def __init__(self, stats: TraceStats, keeps: Callable[[str], bool]) -> None:
         #: What is the same object whenever that graph ran.
         self.infos = stats.infos
         #: Of each number the vector it is in, and where; ``None`` for what is none.
@@ -388,21 +396,31 @@ class ScalarPlaces:
                 start += size
         is_all = not (stats.inner or stats.is_loop)
         for index, info in enumerate(stats.infos):
-            place = found.get(index) if is_all else None
-            self.places.setdefault(info.collection, []).append((info, place))
+            if keeps(info.collection):
+                place = found.get(index) if is_all else None
+                self.places.setdefault(info.collection, []).append((info, place))
 
     def read(
         self, stats: TraceStats, wants: Callable[[str], bool]
     ) -> list[tuple[TensorInfo, float]] | None:
         """Return the numbers of some collections; ``None`` where one holds anything else."""
+        wanted = [one for kind, places in self.places.items() if wants(kind) for one in places]
+        vectors: dict[int, npt.NDArray[Any]] = {}
         found = []
-        with jax.transfer_guard_device_to_host("allow"):
-            for collection, places in self.places.items():
-                for info, place in places if wants(collection) else ():
-                    if place is None:
-                        return None
-                    found.append((info, float(_on_host(stats.flat[place[0]])[place[1]])))
+        for info, place in wanted:
+            if place is None:
+                return None
+            vector, index = place
+            if vector not in vectors:
+                vectors[vector] = _vector_on_host(stats.flat[vector])
+            found.append((info, float(vectors[vector][index])))
         return found
+
+
+def _vector_on_host(vector: Any) -> npt.NDArray[Any]:
+    if is_on_host():
+        return np.asarray(vector)
+    return on_host(vector)  # type: ignore[no-any-return]
 
 
 def _on_host(value: Any) -> Any:

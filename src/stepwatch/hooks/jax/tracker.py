@@ -178,7 +178,9 @@ class Steps:
     @guarded
     def _wait(self) -> None:
         """Wait for what the last call computes, which is the time of the training."""
-        jax.block_until_ready(jax.tree.leaves(self._pending[-1:])[:1])  # all is there together
+        # All is there together.
+        last = self._pending[-1].flat[:1] if self._pending else ()
+        jax.block_until_ready(last or jax.tree.leaves(self._pending[-1:])[:1])
 
     @timed
     @guarded
@@ -218,7 +220,7 @@ class Steps:
         if places is None:
             if len(self._places) >= _MOST_GRAPHS:  # a function that is not compiled has new ones
                 self._places.clear()
-            places = self._places[id(stats.infos)] = ScalarPlaces(stats)
+            places = self._places[id(stats.infos)] = ScalarPlaces(stats, self.budget.may_keep)
         scalars = places.read(stats, step.wants)
         if not scalars or not all(
             step.level(info) == STATISTICS and math.isfinite(value) for info, value in scalars
@@ -380,7 +382,9 @@ class Tracker:
             return plain(*args, **kwargs)
         self._choose_plan(carrier.mode, is_compiled=True)
         step, plan = self._plan.step, self._plan
-        compared = self._compared(carrier, step, args, kwargs)
+        compared = None
+        if not step.has_only_losses:
+            compared = self._compared(carrier, step, args, kwargs)
         function = str(getattr(carrier, "__name__", "function"))
         if self._remade.is_made:
             self._look_for_remade(function, args, kwargs)
