@@ -69,6 +69,19 @@ LEARNING_RATE = [
 
 
 class TestChains:
+    def test_outputs_that_are_zero_from_a_known_step_on_may_follow_from_an_update_before(self):
+        """A training that diverged at once is no matter of an overflow in the loss."""
+        diverged = found("step_size", 1, condition="diverged", onset=0)
+        (chain,) = chains(
+            [
+                diverged,
+                found("non_finite_origin", 1, severity="error", evidence={"cause": "loss"}),
+                found("all_zero", 19, "output/first", onset=2),
+            ],
+            MODEL,
+        )
+        assert diverged == chain.cause
+
     def test_a_jump_of_the_learning_rate_explains_what_follows(self):
         """The rule speaks up last, and yet it is the cause."""
         (chain,) = chains(LEARNING_RATE, MODEL)

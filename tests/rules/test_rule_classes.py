@@ -337,6 +337,32 @@ class TestChanceHeldOut:
         usual = {"train": 0.4, "evaluated": 0.8, "confusion": self.BY_CHANCE}
         assert [] == self.found(**usual | but)
 
+    @pytest.mark.parametrize(
+        ("classes", "evaluated", "found"),
+        [
+            (4, 1.4, ["held_out"]),
+            (4, 1.2, []),  # better than guessing
+            (2, 0.7, []),  # of two classes little may be there to learn
+        ],
+    )
+    def test_nor_need_the_loss_of_training_be_lower(self, classes, evaluated, found):
+        """As where labels lie beside other samples: some are learned by heart."""
+        guesses = np.full((classes, classes), 8 // classes) + 3 * np.eye(classes, dtype=int)
+        by_chance = np.full((classes, classes), 8 // classes)
+        watch = Watch(["chance_level:num_steps=40"])
+        for at in range(6 * 24):
+            mode = Mode.TRAIN if at % 24 < 20 else Mode.EVAL
+            loss = np.log(classes) if mode is Mode.TRAIN else evaluated
+            values = {
+                "losses": {f"loss/{self.NAME}": np.float32(loss)},
+                "predictions": {f"prediction/{self.NAME}": np.zeros((32, classes), np.float32)},
+                "labels": {f"label/{self.NAME}": np.arange(32) % classes},
+                "classes": {f"confusion/{self.NAME}": guesses if mode is Mode.TRAIN else by_chance},
+            }
+            watch.evaluate(full_step(values, at, mode))
+
+        assert found == [one.condition for one in watch.finish()]
+
 
 class TestMoreClassesLater:
     def test_classes_that_come_up_later_are_counted_with_the_others(self):

@@ -21,3 +21,20 @@ def test_a_row_far_from_the_median_is_odd_where_that_moves(median, found):
 
     conditions = [one.condition.partition(" ")[0] for one in judged("embedding_drift", steps)[0]]
     assert found == conditions
+
+
+@pytest.mark.parametrize(("last", "severity"), [(2.7, "info"), (4.1, "warning")])
+def test_rows_that_become_alike_as_the_loss_falls_are_no_warning(last, severity):
+    """What all words have in common is learned first; few steps are looked at in full."""
+    steps = []
+    for at, (loss, cosine) in enumerate([(4.2, 0.0), (4.1, 0.3), (4.0, 0.6), *[(last, 0.98)] * 3]):
+        lengths = np.array([0.5, 0.8, 1, 1.5, 2, cosine, 0.1])
+        values = {
+            "weights": {"words": np.zeros((20, 8), np.float32)},
+            "embeddings": {"row_norms/words": lengths},
+            "losses": {"loss/cross_entropy": np.float32(loss)},
+        }
+        steps.append(full_step(values, 100 * at))
+
+    (found,) = judged("embedding_drift", steps)[0]
+    assert (severity, "alike") == (found.severity, found.condition.partition(" ")[0])

@@ -536,7 +536,7 @@ class _Search:
         began = finding.step - sign.late if finding.onset is None else finding.onset
         began = max(0, began)
         return _Ranked(
-            0 if began <= sign.unseen else began,
+            0 if finding.onset is None and began <= sign.unseen else began,
             STAGES.index(sign.stage) if sign.stage else self._order.stage(finding.tensor),
             self._order.position(finding.tensor),
             finding.step,

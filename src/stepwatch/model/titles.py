@@ -206,6 +206,7 @@ TITLES: Mapping[str, str] = {
     "setup:early_stopping": "early stopping watches the wrong metric",
     "setup:few_leaves": "leaves must hold too many rows",
     "setup:few_rounds": "too few rounds for the learning rate",
+    "setup:idle_rounds": "splits must gain too much",
     "setup:linear": "no activation between layers",
     "setup:metric": "metric does not fit the labels",
     "setup:masked_extreme": "what a mask leaves out is taken for the smallest",

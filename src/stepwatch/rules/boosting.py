@@ -57,6 +57,13 @@ FEW_LEAVES, WANTED_LEAVES, MANY_ROWS = 4, 8, 100
 #: A model has gone less than half of the way, and in the last tenth of its rounds it improves by
 #: this much of what it does on average, or more.
 HALF, STILL = 0.5, 0.5
+#: In so many rounds, and in this share of all, the loss of training stayed as it ended, within
+#: this share of all that it fell.
+LEAST_IDLE, IDLE, SAME = 100, 0.8, 0.01
+#: What a split must gain.
+_GAINS = tuple(
+    f"hyperparameters/{name}" for name in ("gamma", "min_split_loss", "min_gain_to_split")
+)
 
 
 @dataclass(slots=True)
@@ -114,12 +121,14 @@ class _Boosted:
 
     Args:
         rate: Its learning rate: each tree goes this share of the way that is left.
+        least_gain: What a split must gain.
         step: The last step.
         num_rounds: How many rounds there were.
         losses: By name, the number of rounds until then and the value.
     """
 
     rate: float
+    least_gain: float = 0.0
     step: StepNumber = field(default_factory=lambda: StepNumber(0, 0))
     num_rounds: int = 0
     losses: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
@@ -143,6 +152,16 @@ class _Boosted:
                 return name
         return ""
 
+    def stands_still(self) -> tuple[str, int] | None:
+        """Return a loss that most rounds left as it was, far from 0, and since which round."""
+        for name, values in self.losses.items():
+            (_, first), (ended, last) = values[0], values[-1]
+            apart = [at for at, value in values if abs(value - last) > SAME * (first - last)]
+            since = apart[-1] if apart else 1
+            if ended - since >= max(LEAST_IDLE, IDLE * ended) and last > HALF * first > 0:
+                return name, since
+        return None
+
 
 class Boosting:
     """Judges the rounds of boosted models for a rule, whose findings it makes.
@@ -156,6 +175,7 @@ class Boosting:
         self._rule, self._least_rounds = rule, least_rounds
         self._stopping: dict[tuple[str, str], _Stopping] = {}
         self._boosted: dict[str, _Boosted] = {}
+        self._unsplit_models: set[str] = set()  # their workers
         #: Whether anything could be judged so far.
         self.is_judged = False
 
@@ -176,6 +196,7 @@ class Boosting:
     def finish(self) -> Findings:
         """Judge what can only be said at the end."""
         yield from self._ended_early()
+        yield from self._idle()
         for (worker, name), known in self._stopping.items():
             if not known.ought and known.is_wrong(LEAST_AT_END):
                 yield self._stopping_found(worker, name, known)
@@ -185,6 +206,7 @@ class Boosting:
             count = group[0].scalar
             self.is_judged = True
             if count >= self._least_rounds:
+                self._unsplit_models.add(group.record.worker)
                 yield self._rule.finding(
                     step,
                     group[0],
@@ -388,7 +410,8 @@ class Boosting:
         for record in step.records:
             worker = record.worker
             for rate in _shrinkages(step, worker):
-                self._boosted[worker] = _Boosted(rate)
+                gains = [gain for gain in step.scalars(_GAINS, worker) if gain > 0]
+                self._boosted[worker] = _Boosted(rate, max(gains, default=0.0))
             if (known := self._boosted.get(worker)) is None:
                 continue
             known.num_rounds += step.train_step - known.step.train_step if known.num_rounds else 0
@@ -418,6 +441,30 @@ class Boosting:
                 threshold=HALF,
                 remedy="raise the learning rate (eta), 0.05 to 0.3 is usual, or the number of"
                 " rounds, and let early stopping find their end: the model is underfitted",
+            )
+
+    def _idle(self) -> Findings:
+        """Judge whether most rounds of a model added nothing to it."""
+        for worker, known in self._boosted.items():
+            splits = known.least_gain > 0 and worker not in self._unsplit_models
+            found = known.stands_still() if splits else None
+            if found is None:
+                continue
+            name, since = found
+            (_, first), (_, last) = known.losses[name][0], known.losses[name][-1]
+            yield self._rule.finding(
+                known.step,
+                name,
+                f"{known.num_rounds - since} of {known.num_rounds} rounds, from round {since} on,"
+                f" left {name} as it was, at {number(last)}, from {number(first)} after the first;"
+                f" a split must gain {number(known.least_gain)}",
+                condition="idle_rounds",
+                mode="TRAIN",
+                worker=worker,
+                value=(known.num_rounds - since) / known.num_rounds,
+                threshold=IDLE,
+                remedy="lower what a split must gain (gamma, min_split_gain): it counts in squares"
+                " of the targets, so that those of a small range need less; or scale the targets",
             )
 
     def _stopped_by(self, step: StepView) -> Findings:

@@ -306,7 +306,7 @@ class ChanceLevel(Rule):
     images, predictions that differ from sample to sample by less than a tenth of what their targets
     do, by standard deviations, on average over the steps that the last ``LOOKS`` full ones
     span, and do not grow (``same``): a decoder that gives the mean of the data. At the end, a
-    cross-entropy that fell below guessing in TRAIN and in none of ``ROUNDS`` or more
+    cross-entropy that fell below guessing in none of ``ROUNDS`` or more
     evaluations, while the guesses in these agree with the labels no more often than by chance
     (``held_out``): what is learned is no rule that goes from inputs to labels. Likewise a mean
     square of one target a sample, or a binary cross-entropy of targets between 0 and 1, that fell
@@ -367,6 +367,7 @@ class ChanceLevel(Rule):
         self._samples = FewSamples()
         # Findings that are waited for, and at how many steps they began to be.
         self._waiting: dict[str, tuple[Finding, int]] = {}
+        self._told: set[str] = set()  # losses that were found to be where guessing is
         self._can_evaluate = False
         self._passes = 0.0  # through the data, as far as it is known
 
@@ -423,6 +424,7 @@ class ChanceLevel(Rule):
         for name, (found, count) in self._waiting.items():
             of = self._windows[name]
             if of.count - count < WAIT and of.late_mean() > FELL * (found.value or 0.0):
+                self._told.add(name)
                 yield found
         for held_out in self._held_out.values():
             held_out.end()
@@ -442,7 +444,7 @@ class ChanceLevel(Rule):
     def _evaluate_held_out(self, held_out: _HeldOut, trained: float) -> Findings:
         """Judge evaluations of a cross-entropy that fell to ``trained`` in TRAIN."""
         counted = _all_counts(held_out.confusions)
-        chance, z = entropy(counted.sum(1)), agreement_z(counted)
+        chance, z = estimated_entropy(counted.sum(1)), agreement_z(counted)
         if trained < LEARNED * chance and (numbers := renumbered(counted)):
             yield self._renumbered_finding(held_out, trained, numbers)
             return
@@ -452,14 +454,23 @@ class ChanceLevel(Rule):
             return
         limit = (1 - self.margin) * chance
         value = held_out.best if has_many else held_out.last
-        if value >= limit > trained and not z >= self.min_z:
+        # Of two classes little may be there to learn.
+        may_be_hard = len(counted) <= 2 and (
+            _are_halves(held_out.confusions)
+            or edge_bound(counted, counted.sum() / max(held_out.num_rounds, 1)) >= EDGE
+        )
+        if trained >= limit and (may_be_hard or held_out.name in self._told):
+            return
+        if value >= limit and not z >= self.min_z:
             how = "in the last evaluation it was"
             if has_many:
                 how = f"in {held_out.num_rounds} evaluations never below"
+            what = "what is learned does not hold for the evaluated data: in training it fell to"
+            if trained >= limit:
+                what = "nothing is learned that holds for other data: in training it came to"
             yield self._held_out_finding(
                 held_out,
-                f"what is learned does not hold for the evaluated data: in training it fell to"
-                f" {number(trained)}, and {how} {number(value)}; guessing classes by their"
+                f"{what} {number(trained)}, and {how} {number(value)}; guessing classes by their"
                 f" frequency costs {number(chance)}, and guesses there agree with the labels no"
                 " more often than by chance",
                 value,
@@ -662,6 +673,7 @@ class ChanceLevel(Rule):
                 },
             )
             if reason is None or reason.cause != "data":
+                self._told.add(loss.name)
                 yield found
             else:
                 yield from self._waited(found, window)
@@ -672,6 +684,7 @@ class ChanceLevel(Rule):
         """Yield a finding that nothing explains once it has lasted."""
         _, count = self._waiting.setdefault(found.tensor, (found, window.count))
         if window.count - count >= WAIT:
+            self._told.add(found.tensor)
             yield found
 
     def _is_alone(self, window: _Window) -> bool:

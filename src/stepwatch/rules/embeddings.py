@@ -66,7 +66,7 @@ class EmbeddingDrift(Rule):
         self._first = FirstValues(1)
         self._num_samples = 0
         self._losses = Selection(("losses",), keep=is_scalar)
-        self._first_loss = FirstValues(20)
+        self._first_loss = FirstValues(3)  # of looks: those between full steps hold no rows
         self._falls = False
 
     def check(self, step: StepView) -> Findings:

@@ -390,6 +390,7 @@ SIGNS: Mapping[str, str] = {
     "remade*": "setup",
     "early_stopping*": "setup",
     "few_rounds*": "setup",
+    "idle_rounds*": "setup",
     "stops_on_trained*": "setup",
     "few_leaves*": "setup",
     "unsplit*": "loss_input",

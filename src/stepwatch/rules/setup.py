@@ -91,9 +91,10 @@ class Setup(Rule):
     gets worse from the first round on by what it is told, and better by its name, or while training
     makes it so. ``stops_on_trained``: that metric is of the data that are trained on, though others
     are evaluated. ``few_rounds``: boosting ends while it still improves as it did, and its learning
-    rate times its rounds are too little. ``few_leaves``: its leaves must hold so many rows that a
-    tree has room for next to none. ``uncensored``: of times of events (survival) each is that of
-    one that was seen. ``ungrouped``: rows that are ranked were shuffled apart from the groups that
+    rate times its rounds are too little. ``idle_rounds``: a split must gain so much that most
+    rounds leave the loss as it is. ``few_leaves``: its leaves must hold so many rows that a tree
+    has room for next to none. ``uncensored``: of times of events (survival) each is that of one
+    that was seen. ``ungrouped``: rows that are ranked were shuffled apart from the groups that
     they belong to. ``risk_set``: a likelihood of survival compares with those who are gone already.
     ``other_range``: ids of an embedding are drawn from the range of another one. ``other_ids``: an
     embedding is looked up by the ids of another one. ``masked_extreme``: what a

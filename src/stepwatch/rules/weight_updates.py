@@ -592,7 +592,7 @@ class StepSize(Rule):
                 worker=worker,
                 value=weights.norm / before,
                 threshold=2.0,
-                onset=weights.doubled_after(before, step.at),
+                onset=weights.doubled_by(before, step.at),
                 condition=condition,
                 remedy=_STEP_REMEDIES[condition]
                 if falls
@@ -763,14 +763,13 @@ class _WeightNorms:
         at_height = self.num_steps - self.last_rise >= after
         return self.norm > 0 and 0 < self.largest_step < least_step and at_height
 
-    def doubled_after(self, norm: float, now: StepNumber) -> StepNumber:
-        """Return the step from which on they may have been larger than twice a norm, until now."""
+    def doubled_by(self, norm: float, now: StepNumber) -> StepNumber:
+        """Return the step after whose update they may have been larger than twice a norm.
+
+        The weights of a step are those that its update finds.
+        """
         calm = [at for at, one in zip(self._steps, self.recent, strict=True) if one[1] <= 2 * norm]
-        if not calm or calm[-1].train_step + 1 >= now.train_step:
-            return now
-        train_step = calm[-1].train_step + 1
-        # Evaluations lie before it rather than after: what follows a TRAIN step may be one.
-        return StepNumber(now.number - (now.train_step - train_step), train_step)
+        return calm[-1] if calm else now
 
     def add(self, step: StepView, group: TensorGroup) -> None:
         """Add one TRAIN step."""

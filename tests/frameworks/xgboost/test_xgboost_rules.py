@@ -124,6 +124,19 @@ class TestSetup:
 
         assert conditions == [one.condition for one in found(trial, "setup")[0]]
 
+    @pytest.mark.parametrize(
+        ("gamma", "scale", "conditions"),
+        [(0.3, 0.05, ["idle_rounds"]), (0.0, 0.05, []), (9.0, 0.05, ["unsplit"]), (0.3, 3.0, [])],
+    )
+    def test_a_gain_that_targets_of_a_small_range_cannot_reach(
+        self, tmp_path, gamma, scale, conditions
+    ):
+        """The gain of a split grows with the square of the targets."""
+        x = table()
+        trial, _ = trained(tmp_path / "run", {"gamma": gamma}, x, scale * x.sum(1), 200)
+
+        assert conditions == [one.condition for one in found(trial, "setup")[0]]
+
     @pytest.mark.parametrize("objective", ["survival:aft", "survival:cox"])
     @pytest.mark.parametrize(("until", "found_of"), [(5.0, []), (np.inf, [("uncensored", "info")])])
     def test_times_of_which_none_is_censored(self, tmp_path, objective, until, found_of):
