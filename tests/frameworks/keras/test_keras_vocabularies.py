@@ -70,6 +70,16 @@ def test_a_vocabulary_of_the_test_texts_is_named(adapts_anew, how, tmp_path):
     assert (["readapted"] if adapts_anew else []) == conditions(tmp_path / "run", train)
 
 
+def test_so_is_one_of_layers_that_nobody_keeps(tmp_path):
+    """A function vectorizes texts by a layer of its own, and returns the ids."""
+
+    def train():
+        x, x_test = (ids(vectorization(one), one) for one in (TRAIN, TEST))
+        classifier().fit(x, Y, epochs=1, verbose=0, validation_data=(x_test, Y[:32]))
+
+    assert ["readapted"] == conditions(tmp_path / "run", train)
+
+
 def test_one_that_is_made_anew_with_the_same_words_is_meant(tmp_path):
     """As where a service loads what was saved, or adapts on the same texts."""
 

@@ -26,8 +26,9 @@ _KINDS = (
     keras.layers.StringLookup,
     keras.layers.IntegerLookup,
 )
-#: So many rows of each layer are known again, and so many of what a model is given looked at.
-_MOST_ROWS, _LOOKS, _LEAST_ROWS = 20_000, 64, 8
+#: So many layers are held, so many rows of each known again, and so many of what a model is given
+#: looked at.
+_MOST_LAYERS, _MOST_ROWS, _LOOKS, _LEAST_ROWS = 16, 20_000, 64, 8
 #: Of these so many are those of the layer, and at most so many those of another one.
 _OWN, _OTHER = 0.9, 0.5
 #: Of the words that two layers know so many have another id.
@@ -38,7 +39,8 @@ class Vocabularies:
     """Knows by the rows that it is given which layer a model was trained with."""
 
     def __init__(self) -> None:
-        self._rows: WeakKeyDictionary[Any, set[int]] = WeakKeyDictionary()
+        # Of each layer that was adapted; a function that prepares data keeps none itself.
+        self._rows: dict[Any, set[int]] = {}
         # Of each model, at each place of what it is given, the layers whose rows it was fitted on.
         self._trained: WeakKeyDictionary[Any, dict[str, list[Any]]] = WeakKeyDictionary()
         self._found: dict[str, float] = {}
@@ -57,7 +59,7 @@ class Vocabularies:
     def _adapting(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def adapt(layer: Any, *args: Any, **named: Any) -> Any:
             returned = original(layer, *args, **named)
-            with suppress(Exception):  # it knows no weak references, or has no hash
+            if layer in self._rows or len(self._rows) < _MOST_LAYERS:
                 self._rows[layer] = set()
             return returned
 
