@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from stepwatch.hooks.observations import pairing
+from stepwatch.hooks.nearest import pairing
 from tests.support.rules.rule_runs import judge
 
 RNG = np.random.default_rng(0)

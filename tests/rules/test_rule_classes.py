@@ -215,13 +215,23 @@ class TestChanceHeldOut:
         return [one.condition for one in self.findings(**training)]
 
     def findings(
-        self, *, train, evaluated, confusion, rounds=6, looks=24, samples=None, epochs=None
+        self,
+        *,
+        train,
+        evaluated,
+        confusion,
+        rounds=6,
+        looks=24,
+        samples=None,
+        epochs=None,
+        nearest=None,
     ):
         """Return what is found in a training with an evaluation after each 20 steps.
 
         Args:
             epochs: That each 20 steps are.
             samples: Returns the samples of a step of a mode.
+            nearest: Of how many evaluated samples the nearest is evaluated, too, of 100.
         """
         watch, at = Watch(["chance_level:num_steps=40"]), 0
         for _ in range(rounds):
@@ -239,6 +249,11 @@ class TestChanceHeldOut:
                         del values["classes"]
                     if samples is not None:
                         values["samples"] = {"sample/0": samples(mode)}
+                    if nearest is not None and mode is Mode.EVAL:
+                        counts = {"nearest_own/0": nearest, "nearest_of/0": 100}
+                        values["evaluations"] = {
+                            f"evaluation/{name}": float(count) for name, count in counts.items()
+                        }
                     if epochs is not None and mode is Mode.TRAIN:
                         values["loop"] = {"loop/epoch": float(at // 24 * epochs)}
                     watch.evaluate(full_step(values, at, mode))
@@ -268,6 +283,14 @@ class TestChanceHeldOut:
 
         assert is_told == ("48 different samples" in found.message)
         assert is_told == ("train on all of the data" in found.remedy)
+
+    @pytest.mark.parametrize(("nearest", "is_told"), [(71, True), (60, False)])
+    def test_samples_that_are_prepared_otherwise_are_told(self, nearest, is_told):
+        """As by a vocabulary of the texts that are evaluated."""
+        usual = {"train": 0.4, "evaluated": 0.8, "confusion": self.BY_CHANCE}
+        (found,) = self.findings(**usual, nearest=nearest)
+
+        assert is_told == ("like each other, and not like those that are trained" in found.message)
 
     def test_it_is_told_at_the_end(self):
         assert ["held_out"] == self.found(train=0.4, evaluated=0.8, confusion=self.BY_CHANCE)

@@ -29,6 +29,7 @@ from .losses import (
     log_partition,
     relative_spread,
 )
+from .nearest import NearestSamples, pairing
 from .observations import (
     DEPENDENCE,
     MOST_SAMPLE_ELEMENTS,
@@ -37,7 +38,6 @@ from .observations import (
     alignment,
     correlation,
     neighbours,
-    pairing,
 )
 from .padding import counts_padding
 
@@ -51,10 +51,11 @@ class Evidence:
 
     Args:
         observed: To which the names of what is added are added.
+        nearest: The samples so far.
     """
 
-    def __init__(self, observed: set[str]) -> None:
-        self._observed = observed
+    def __init__(self, observed: set[str], nearest: NearestSamples) -> None:
+        self._observed, self._nearest = observed, nearest
 
     def add(self, step: OpenStep, name: str, collection: str, value: Array) -> None:
         """Add a summary, if it is saved at this step."""
@@ -138,6 +139,8 @@ class Evidence:
             if batch is not None and is_data and not NO_DATA.search(name.rpartition("/")[2]):
                 found = sample_digests(batch)
                 self.add(step, name.replace("batch", "sample", 1), "samples", found)
+                known = name.partition("/")[2]
+                self.numbers(step, "evaluations", self._nearest.add(step.mode, known, batch))
                 return
 
     def targets(

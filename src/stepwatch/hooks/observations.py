@@ -59,7 +59,7 @@ DEPENDENCE = (
     "other_order",  # and where the axis of channels is read at its other place; see ``neighbours``
     "alike",  # how many samples have the label of the nearest other one,
     "paired",  # of how many,
-    "by_chance",  # and how many would by chance; see ``pairing``
+    "by_chance",  # and how many would by chance; see ``nearest.pairing``
 )
 #: Of fewer rows and columns a high correlation with the target is no surprise; in more columns it
 #: is not looked for.
@@ -258,54 +258,6 @@ def are_permuted(before: Sequence[int], after: Sequence[int]) -> bool:
     """
     sizes, others = ([size for size in shape if size > 1] for shape in (before, after))
     return sizes != others and sorted(sizes) == sorted(others)
-
-
-# Of so many samples and elements of each the nearest are looked for, and of fewer not.
-_MOST_PAIRED, _MOST_COMPARED, _LEAST_PAIRED = 128, 256, 8
-
-
-def pairing(
-    given: npt.NDArray[np.generic], target: npt.NDArray[np.generic]
-) -> tuple[float, float, float]:
-    """Return how many samples have the label of the nearest other one, of how many, and by chance.
-
-    Where labels belong to their samples, they are more often alike than by chance (Cover and Hart:
-    Nearest neighbor pattern classification, 1967), whatever a model makes of them.
-
-    Args:
-        given: Numbers, shape ``[samples, ...]``; each element is scaled by its deviation.
-        target: Classes as integers, or 0 and 1, shape ``[samples]`` or with an axis of one element;
-            or one of ``[samples, classes]`` elements is 1.
-
-    Returns:
-        Three counts; nan where targets are no such classes, or all of one, and for fewer than 8
-        samples.
-    """
-    nothing = math.nan, math.nan, math.nan
-    if given.dtype.kind != "f" or given.ndim < 2 or len(given) != len(target):
-        return nothing
-    rows = given[:_MOST_PAIRED].reshape(min(len(given), _MOST_PAIRED), -1)
-    rows = rows[:, :: -(-rows.shape[1] // _MOST_COMPARED)].astype(np.float64)
-    labels = target[:_MOST_PAIRED].reshape(len(rows), -1)
-    if labels.shape[1] > 1 and ((labels == 0) | (labels == 1)).all() and (labels.sum(1) == 1).all():
-        labels = labels.argmax(1)[:, None]
-    classes, numbers = np.unique(labels, return_inverse=True)
-    is_whole = labels.dtype.kind in "iub" or bool(np.isin(classes, (0, 1)).all())
-    is_few = 1 < len(classes) <= len(rows) // 2
-    if not (labels.shape[1] == 1 and is_whole and is_few) or len(rows) < _LEAST_PAIRED:
-        return nothing
-    if not np.isfinite(rows).all():
-        return nothing
-    deviations = rows.std(0)
-    rows = rows / np.where(deviations > 0, deviations, 1)
-    squares = (rows**2).sum(1)
-    distances = squares[:, None] + squares - 2 * rows @ rows.T
-    np.fill_diagonal(distances, np.inf)
-    numbers = numbers.ravel()
-    alike = numbers[distances.argmin(1)] == numbers
-    counts = np.bincount(numbers)
-    by_chance = (counts * (counts - 1)).sum() / (len(rows) - 1)
-    return float(alike.sum()), float(len(rows)), float(by_chance)
 
 
 def alignment(

@@ -20,7 +20,7 @@ from ..numerics.measures import Floats, listed, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .circumstances import Circumstances
 from .classes import added
-from .data import ALL_DATA, FewSamples
+from .data import ALL_DATA, Samples
 from .history import FELL, WAIT, FirstValues, Series
 from .shared import BINARY, CROSS_ENTROPIES, has_sums, named_losses, of_same_loss, prefixed
 
@@ -364,7 +364,7 @@ class ChanceLevel(Rule):
         self._num_summed: dict[str, float] = {}  # of how many targets a loss is the sum
         self._spreads: Series[tuple[str, str], tuple[int, float]] = Series(LOOKS)
         self._held_out: dict[str, _HeldOut] = {}
-        self._samples = FewSamples()
+        self._samples = Samples()
         # Findings that are waited for, and at how many steps they began to be.
         self._waiting: dict[str, tuple[Finding, int]] = {}
         self._told: set[str] = set()  # losses that were found to be where guessing is
@@ -550,8 +550,9 @@ class ChanceLevel(Rule):
         threshold: float,
         evidence: Mapping[str, float],
     ) -> Finding:
-        few, pairing = str(self._samples), self._circumstances.pairing()
-        is_apart = pairing.cause == "apart"
+        few, pairing = self._samples.fewer(), self._circumstances.pairing()
+        why = pairing.sentence if pairing.cause == "apart" else ""
+        unlike = "" if why else self._samples.apart()
         prepared = (
             "check that each label belongs to its sample, in the data of training and in those of"
             " the evaluation, and that both are prepared alike: with the same scaling, order of"
@@ -560,14 +561,14 @@ class ChanceLevel(Rule):
         return self.finding(
             held_out.step,
             held_out.name,
-            f"{held_out.name}: {what}{few}{pairing.sentence if is_apart else ''}",
+            f"{held_out.name}: {what}{few}{why}{unlike}",
             worker=held_out.worker,
             mode="EVAL",
             value=value,
             threshold=threshold,
             onset=held_out.first,
             condition="held_out",
-            remedy=ALL_DATA if few else pairing.remedy if is_apart else prepared,
+            remedy=ALL_DATA if few else pairing.remedy if why else prepared,
             evidence=evidence,
         )
 

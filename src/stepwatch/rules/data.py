@@ -702,11 +702,19 @@ ALL_DATA = (
 )
 
 
-class FewSamples:
-    """Tells whether a training has few samples, of whichever input."""
+# Of how many samples that are evaluated the nearest one is evaluated, too, and of how many.
+_NEAREST_OWN, _NEAREST_OF = "evaluation/nearest_own", "evaluation/nearest_of"
+#: They are apart from those that are trained on by so many standard deviations more than by chance.
+APART = 4.0
+
+
+class Samples:
+    """What is known of the samples of a training and of its evaluations, of whichever input."""
 
     def __init__(self) -> None:
         self._drawn: dict[tuple[str, str], DrawnSamples] = {}
+        # Of how many the nearest one is evaluated, too, and of how many.
+        self._nearest: dict[tuple[str, str], tuple[float, float]] = {}
 
     def add(self, step: StepView) -> None:
         """Add the samples of a step, where they were observed."""
@@ -714,10 +722,28 @@ class FewSamples:
             if tensor.name in tensor.record.raw:
                 known = self._drawn.setdefault((tensor.worker, tensor.name), DrawnSamples())
                 known.add(step.mode, tensor.value().ravel().tolist(), trains=step.trains)
+        for group in prefixed(step, "evaluations", _NEAREST_OWN):
+            for tensor in group:
+                of = step.scalar(tensor.name.replace(_NEAREST_OWN, _NEAREST_OF), tensor.worker)
+                self._nearest[tensor.worker, tensor.name] = tensor.scalar, of
 
-    def __str__(self) -> str:
+    def fewer(self) -> str:
         """Return what ``DrawnSamples.fewer`` does of the first input of which it says something."""
         return next(filter(None, (one.fewer() for one in self._drawn.values())), "")
+
+    def apart(self) -> str:
+        """Return that samples that are evaluated are unlike the others; empty if they are not."""
+        for own, number_of in self._nearest.values():
+            share = (number_of - 1) / (2 * number_of - 1)
+            by_chance = number_of * share
+            if own > by_chance + APART * math.sqrt(by_chance * (1 - share)):
+                return (
+                    "; samples that are evaluated are like each other, and not like those that are"
+                    f" trained on (the nearest is an evaluated one for {number(own)} of"
+                    f" {number(number_of)}, {number(by_chance)} by chance), as where ids are of"
+                    " another vocabulary, or numbers of another scale or in another order"
+                )
+        return ""
 
 
 _ONE_CLASS = "look at the labels after all conversions: something makes them all the same"

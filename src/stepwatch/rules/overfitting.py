@@ -15,7 +15,7 @@ from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import number, overfit_ratio
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
-from .data import ALL_DATA, FewSamples
+from .data import ALL_DATA, Samples
 from .history import MeanGuess, Round, RoundLosses, Rounds
 from .shared import has_sums, is_loss, losses_of, named_losses, of_same_loss
 
@@ -114,7 +114,7 @@ class Overfit(RoundRule):
         self._guesses: defaultdict[str, MeanGuess] = defaultdict(MeanGuess)
         # What training lost before anything was learned; of boosting a first round is over by then.
         self._at_first: dict[str, float] = {}
-        self._samples = FewSamples()
+        self._samples = Samples()
         # Whether statistics of batch normalization may be far from those of batches.
         self._is_settling = False
         self._is_over = False
@@ -220,13 +220,14 @@ class Overfit(RoundRule):
                 f"; it never was below {number(first)}, what training lost at first: nothing was"
                 " learned that holds there"
             )
-        few = str(self._samples) if severity == "warning" else ""
-        prepared = _REGULARIZE if is_learned else _PREPARED
+        few = self._samples.fewer() if severity == "warning" else ""
+        apart = self._samples.apart() if severity == "warning" else ""
+        prepared = _REGULARIZE if is_learned and not apart else _PREPARED
         return self.finding(
             at,
             name,
             f"{name}: validation loss {what} for {count} rounds in a row"
-            f" (> patience {self.patience}) at step {at.train_step}{only}{few}",
+            f" (> patience {self.patience}) at step {at.train_step}{only}{few}{apart}",
             mode=mode,
             value=ratio,
             threshold=self.ratio_threshold,

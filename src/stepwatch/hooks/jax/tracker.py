@@ -38,6 +38,7 @@ from ..epoch_loops import LEAST_REMADE
 from ..evidence import Evidence
 from ..frozen_numbers import FrozenNumbers
 from ..losses import LossCall, mean_loss
+from ..nearest import NearestSamples
 from ..observations import DEPENDENCE
 from ..terminals import forgotten_ends, has_ends, unread_ends
 from .constant_draws import draws_same_for_batch
@@ -103,7 +104,7 @@ class Steps:
         self.last_mode = Mode.TRAIN
         self._pending: list[TraceStats] = []
         self._is_one = False
-        self._evidence = Evidence(set())
+        self._evidence = Evidence(set(), NearestSamples())
         # Of each loss whose function is known, whether it is that function's mean.
         self._is_plain: dict[str, bool] = {}
         # By what was observed in a step the layout of what is stored of it.

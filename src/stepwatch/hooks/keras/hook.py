@@ -19,6 +19,7 @@ from ...capture.open_step import OpenStep
 from ...errors import TrainingStopped
 from ...model.steps import Mode
 from ..base import Array, Hook, timed
+from ..nearest import NearestSamples
 from ..observations import Observations
 from ..patching import PatchSet, calling_first
 from .backend import Reading, backend
@@ -76,6 +77,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         self._only = model
         self.backend = backend()
         self.observations = Observations(self.recorder, self.backend)
+        self.nearest = NearestSamples()
         self.model_coverage = ModelCoverage()
         self.setup = Setup()
         self._functions = ModelFunctions(self, self.backend, self._observes)

@@ -25,6 +25,7 @@ from ..base import coverage_line, own_time, timed
 from ..evidence import Evidence, row_norms, sampled, update_ratio
 from ..frozen_numbers import FrozenNumbers, numbers_read
 from ..losses import AS_IT_IS, Arrangement, LossCall, compared_targets
+from ..nearest import NearestSamples
 from ..observations import (
     Observations,
     RepeatedTensors,
@@ -131,6 +132,7 @@ class TrackerOwner(Protocol):
     recorder: Recorder
     backend: Backend
     observations: Observations
+    nearest: NearestSamples
     model_coverage: ModelCoverage
     setup: Setup
     times_set: int
@@ -200,7 +202,7 @@ class BatchTracker:
         self._only_losses = False
         self._traces: list[SideOutput] = []
         self._numbers = NumberReader(owner.recorder, self._backend.to_numpy)
-        self._evidence = Evidence(owner.observations.names)
+        self._evidence = Evidence(owner.observations.names, owner.nearest)
         self._updates = Updates(self._evidence, self._backend.to_numpy)
         self._calls: list[LossCall] = []
         # Of a step that runs as Python: what is known of it, and values that are still needed.

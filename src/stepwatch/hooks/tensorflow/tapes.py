@@ -22,6 +22,7 @@ from ...model.steps import Mode
 from ..base import timed
 from ..evidence import Evidence
 from ..frozen_numbers import FrozenNumbers
+from ..nearest import NearestSamples
 from ..observations import Observations, PackedTensors, TensorRef
 from ..script import main_script
 from ..terminals import unread_in
@@ -148,6 +149,7 @@ class Tapes:
         self._owner, self.strict = owner, owner.strict
         recorder = owner.recorder
         self._at_hand = Observations(recorder, TensorReader(on_host=is_on_host()))
+        self._nearest = NearestSamples()
         # For tensors of graphs that are too large to be copied.
         self._traced = Observations(recorder, TensorReader(on_host=False))
         self.naming = VariableNames()
@@ -314,7 +316,7 @@ class Tapes:
             frozen = {
                 f"setup/frozen_number/{one}": 1.0 for one in self._frozen.changed(function, plain)
             }
-            Evidence(self._at_hand.names).numbers(step, "setup", frozen)
+            Evidence(self._at_hand.names, self._nearest).numbers(step, "setup", frozen)
 
     # How
 
@@ -533,7 +535,7 @@ class Tapes:
             return read(known[name]) if name in known else None
 
         step = self._owner.recorder.open_step(self._owner.mode())
-        evidence = Evidence(self._at_hand.names)
+        evidence = Evidence(self._at_hand.names, self._nearest)
         evidence.losses(step, facts.calls, value_of)
         evidence.samples(step, facts.batches, value_of)
         batch = value_of(facts.batches[0]) if facts.batches and facts.compared else None

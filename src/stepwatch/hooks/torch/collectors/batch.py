@@ -16,6 +16,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from ....capture.open_step import OpenStep
 from ....numerics.digest import Words as Digests
 from ....numerics.digest import digest, row_digests
+from ...nearest import NearestSamples
 from ...observations import MOST_SAMPLE_ELEMENTS, MOST_SAMPLES, NO_DATA
 from ..device import PackedBits, device_row_digests
 from ..internals import call_keywords, isolated_compute
@@ -138,6 +139,7 @@ class Samples:
     def __init__(self, names: Names, observer: Observer) -> None:
         self._names = names
         self._observer = observer
+        self._nearest = NearestSamples()
 
     def observe(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:
         """Observe what a model is called with; to be called by its pre-hook.
@@ -167,7 +169,11 @@ class Samples:
             if not on_host(chosen):
                 self._observer.defer(step, device_row_digests(chosen), note)
                 return
-        note(row_digests(to_numpy(chosen)).view(np.int64))
+        rows = to_numpy(chosen)
+        note(row_digests(rows).view(np.int64))
+        found = self._nearest.add(step.mode, name.partition("/")[2], rows)
+        for known, number in found.items():
+            self._observer.scalar(step, known, number, "evaluations")
 
 
 def _data_in(inputs: object, name: str) -> Iterator[tuple[str, torch.Tensor]]:

@@ -28,6 +28,7 @@ from torch.utils.hooks import RemovableHandle
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
 from ... import observations
+from ...nearest import pairing
 from ...observations import (
     DEPENDENCE,
     EXACT,
@@ -414,7 +415,7 @@ class Dependence:
                 if on_host(given):
                     both = to_numpy(given), to_numpy(target)
                     found[13:16] = torch.tensor(observations.alignment(*both))
-                    found[18:] = torch.tensor(observations.pairing(*both))
+                    found[18:] = torch.tensor(pairing(*both))
             if given.dim() in (3, 4) and on_host(given) and unsupported(plain(given)) is None:
                 found[16:18] = torch.tensor(observations.neighbours(to_numpy(given)))
             rows = prediction_row(given, prediction, call)

@@ -1,0 +1,99 @@
+"""Whether samples that are evaluated are like those that are trained on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stepwatch.hooks.nearest import NearestSamples
+from stepwatch.model.steps import Mode
+
+RNG = np.random.default_rng(0)
+
+
+def texts(count, vocabulary):
+    """Return texts of topics, words of which are more frequent than others."""
+    rows = []
+    for _ in range(count):
+        topic = RNG.integers(6)
+        words = np.concatenate([RNG.integers(0, 20, 6), 20 + 30 * topic + RNG.integers(0, 30, 6)])
+        rows.append(vocabulary[words])
+    return np.array(rows)
+
+
+def tables(count):
+    """Return rows whose columns belong together."""
+    of_all = RNG.normal(size=(count, 3))
+    return (of_all @ MIXING + 0.3 * RNG.normal(size=(count, 12))).astype(np.float32)
+
+
+MIXING = RNG.normal(size=(3, 12))
+WORDS = np.arange(1, 201)
+OTHER_WORDS = np.concatenate([WORDS[:20], 20 + RNG.permutation(WORDS[:180])])
+
+
+def share(train, evaluated, batch=32):
+    """Return of how many evaluated samples the nearest one is another such, of all."""
+    nearest = NearestSamples()
+    for at in range(0, len(train), batch):
+        assert {} == nearest.add(Mode.TRAIN, "0", train[at : at + batch])
+    found = {}
+    for at in range(0, len(evaluated), batch):
+        found |= nearest.add(Mode.EVAL, "0", evaluated[at : at + batch])
+    assert 128 == found["evaluation/nearest_of/0"]
+    return found["evaluation/nearest_own/0"] / 128
+
+
+@pytest.mark.parametrize(
+    ("train", "evaluated"),
+    [
+        (texts(200, WORDS), texts(200, WORDS)),
+        (tables(200), tables(200)),
+        (tables(200).reshape(-1, 3, 4), tables(200).reshape(-1, 3, 4)),
+    ],
+)
+def test_of_samples_that_are_drawn_alike_half_are_nearest_to_their_own(train, evaluated):
+    assert 0.3 < share(train, evaluated) < 0.7
+
+
+@pytest.mark.parametrize(
+    ("train", "evaluated"),
+    [
+        (texts(200, WORDS), texts(200, OTHER_WORDS)),
+        (tables(200), 5 * tables(200)),
+        (tables(200), tables(200)[:, RNG.permutation(12)]),
+        (
+            tables(200).reshape(-1, 3, 4),
+            tables(200).reshape(-1, 3, 4).swapaxes(1, 2).reshape(-1, 3, 4),
+        ),
+    ],
+    ids=["other vocabulary", "other scale", "other order", "other axes"],
+)
+def test_those_that_are_prepared_otherwise_are_nearest_to_their_own(train, evaluated):
+    assert share(train, evaluated) > 0.7
+
+
+def test_what_is_evaluated_of_the_training_is_nearest_to_itself():
+    rows = tables(200)
+    assert 0 == share(rows, rows)
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        np.zeros(8, np.float32),
+        np.zeros((0, 3), np.float32),
+        np.array([["a"] * 3]),
+        np.full((64, 3), np.nan),
+    ],
+)
+def test_others_are_left_alone(batch):
+    nearest = NearestSamples()
+    for mode in (Mode.TRAIN, Mode.EVAL):
+        assert {} == nearest.add(mode, "", batch)
+
+
+def test_few_samples_say_nothing():
+    nearest = NearestSamples()
+    for mode in (Mode.TRAIN, Mode.EVAL):
+        assert {} == nearest.add(mode, "", tables(31))
