@@ -616,6 +616,27 @@ class TestRepeatedData:
         assert expected == self._found(counts)
 
     @pytest.mark.parametrize(
+        ("function", "masks", "expected"),
+        [
+            ("cross_entropy", [0] * 9, ["one_class"]),
+            ("cross_entropy", [0] * 8, []),  # 96 samples
+            ("cross_entropy", [0] * 8 + [1] * 8, []),
+            ("cross_entropy", [0.1] * 9, []),  # shares, to be as unsure as can be
+            ("mse_loss", [0] * 9, []),
+        ],
+    )
+    def test_masks_of_one_class_are_no_data(self, function, masks, expected):
+        """As those that were divided by 255 with their pictures, and then made whole numbers."""
+        steps = []
+        for at, mask in enumerate(masks):
+            label = np.full((12, 6, 6), mask, np.int64 if isinstance(mask, int) else np.float32)
+            made = TensorInfo(
+                "label/loss", "labels", label.dtype.name, label.shape, function=function
+            )
+            steps.append(StepView([record([(made, label)], step=at)]))
+        assert expected == [one.condition for one in judged("repeated_data", steps)[0]]
+
+    @pytest.mark.parametrize(
         ("labels", "expected"),
         [
             ([[0], [0], [0, 1], [1], [2], [2]] * 4, ["class_by_class cross_entropy"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -267,6 +267,8 @@ def dependence(counts: Floats) -> float:
 #: How many samples are evaluated by what is no step of its own, as functions of JAX, if that are
 #: more than the batch has.
 EVALUATED = "evaluation/samples"
+#: Labels of pixels or tokens are judged by so many samples: a class may be in few of them.
+MANY_SAMPLES = 100
 #: So many steps that follow each other are looked at: steps apart may be those of an epoch each.
 IN_A_ROW = 10
 
@@ -320,6 +322,9 @@ class RepeatedData(Rule):
         # Of each loss the classes at the first looks, and the TRAIN step of the last one.
         self._first_counts: dict[tuple[str, str], list[Floats]] = {}
         self._last_look: dict[tuple[str, str], int] = {}
+        # Of labels of which a sample has many: the least and the largest, and how many samples.
+        self._of_many: dict[tuple[str, str], tuple[float, float]] = {}
+        self._num_of_many: Counter[tuple[str, str]] = Counter()
         # Of each worker that boosts: the labels that its rounds are trained on.
         self._boosted: dict[str, Floats] = {}
         self._num_trained = 0
@@ -510,6 +515,9 @@ class RepeatedData(Rule):
     def _evaluate_labels(self, step: StepView, tensor: TensorView) -> Findings:
         """Judge batches by their least and largest label, known wherever a step is looked at."""
         loss = tensor.name.partition("/")[2]
+        is_of_classes = tensor.info.function.startswith("cross_entropy")
+        if is_of_classes and math.prod(tensor.info.shape[1:]) > 1:
+            yield from self._evaluate_many(step, tensor)
         if not _are_classes(tensor) or (tensor.worker, loss) in self._sorted:
             return
         if tensor.info.function in BINARY and len([*step.tensors("labels")]) > 1:
@@ -573,6 +581,27 @@ class RepeatedData(Rule):
             condition=condition,
             remedy=remedy,
         )
+
+    def _evaluate_many(self, step: StepView, tensor: TensorView) -> Findings:
+        """Judge labels of which a sample has many, as of pixels, by the least and the largest."""
+        key = tensor.worker, tensor.name
+        low, high = self._of_many.get(key, (math.inf, -math.inf))
+        low, high = min(low, tensor.statistics.min), max(high, tensor.statistics.max)
+        self._of_many[key] = low, high
+        samples = self._num_of_many[key] + tensor.info.shape[0]
+        self._num_of_many[key] = samples
+        if low == high and low.is_integer() and samples >= MANY_SAMPLES:
+            yield self.finding(
+                step,
+                tensor,
+                f"all labels so far are {number(low)}, those of {samples} samples up to step"
+                f" {step.train_step}, each of which has"
+                f" {number(math.prod(tensor.info.shape[1:]))}",
+                value=1.0,
+                threshold=2.0,
+                condition="one_class",
+                remedy=_ONE_CLASS,
+            )
 
 
 class _BatchesOfOne:

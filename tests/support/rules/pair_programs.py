@@ -57,6 +57,21 @@ class Distance(nn.Module):
         return F.pairwise_distance(self.encoder(first), self.encoder(second))
 
 
+class Siamese(nn.Module):
+    """Makes of each of two samples what two parts do, one after the other."""
+
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(nn.Conv1d(1, 8, 3, padding=1), nn.ReLU())
+        self.head = nn.Sequential(nn.Linear(8 * WIDTH, 32), nn.ReLU(), nn.Linear(32, 8))
+
+    def once(self, x):
+        return self.head(self.features(x[:, None]).flatten(1))
+
+    def forward(self, first, second):
+        return self.once(first), self.once(second)
+
+
 def _hinge(a, p, n):
     near, far = (a - p).pow(2).sum(1), (a - n).pow(2).sum(1)
     return F.relu(near - far + MARGIN).mean()
@@ -138,6 +153,11 @@ def _of_distances(model, first, second, same):
     return terms.sum() / len(terms)
 
 
+def _of_parts(model, first, second, same):
+    distances = F.pairwise_distance(*model(first, second))
+    return (same * distances**2 + (1 - same) * F.relu(1 - distances) ** 2).mean()
+
+
 def _cosine(model, first, second, same):
     return F.cosine_embedding_loss(model(first), model(second), 2 * same - 1, margin=0.3)
 
@@ -146,6 +166,7 @@ PAIR_LOSSES = {
     "by hand": (_contrast, Encoder),
     "of a model of two inputs": (_of_distances, Distance),
     "of cosines": (_cosine, Encoder),
+    "of two parts": (_of_parts, Siamese),
 }
 
 

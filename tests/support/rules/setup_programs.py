@@ -862,7 +862,23 @@ class GraphClassifier(nn.Module):
         return self.second(torch.zeros(int(graph[-1]) + 1, 16).index_add(0, graph, h))
 
 
-def classifies_graphs(*, offset, loops=False, same=False, **options):
+class _Data:
+    """Has the attributes of a graph, as that of PyTorch Geometric, which is not needed here."""
+
+    __module__ = "torch_geometric.data.data"
+
+    def __init__(self, values):
+        self.__dict__.update(values)
+
+    def __getitem__(self, name):
+        return self.__dict__[name]
+
+
+#: PyTorch Geometric makes the class of a batch as it is needed, of another module.
+_DataBatch = type("DataBatch", (_Data,), {"__module__": "abc"})
+
+
+def classifies_graphs(*, offset, loops=False, same=False, as_data=False, **options):
     """Train on batches of paths, of which some are closed."""
     torch.manual_seed(0)
     model = GraphClassifier(**options)
@@ -886,7 +902,7 @@ def classifies_graphs(*, offset, loops=False, same=False, **options):
         optimizer.zero_grad()
         given = {"x": torch.randn(len(graph), 8), "edge_index": edge_index, "batch": graph}
         given["edge_graph"] = torch.cat(of_graph)
-        F.cross_entropy(model(given), labels).backward()
+        F.cross_entropy(model(_DataBatch(given) if as_data else given), labels).backward()
         optimizer.step()
 
 
@@ -1348,6 +1364,9 @@ CASES = {
     "edges that were transposed": Case(partial(connects, lambda one: one.T)),
     "edges that go one way": Case(partial(connects, lambda one: one.T, both_ways=False)),
     "graphs that all count from 0": Case(partial(classifies_graphs, offset=False), "no_offset"),
+    "the same as data of PyTorch Geometric": Case(
+        partial(classifies_graphs, offset=False, as_data=True), "no_offset"
+    ),
     "the same with loops": Case(partial(classifies_graphs, offset=False, loops=True), "no_offset"),
     "the same of one size": Case(partial(classifies_graphs, offset=False, same=True), "no_offset"),
     "graphs that count on": Case(partial(classifies_graphs, offset=True)),

@@ -26,8 +26,9 @@ from ..observe import Observer
 from ..tensors import readable, to_numpy
 
 _COLLECTION = "setup"
-#: At most so many outputs are noted until gradients are computed, of at most so many elements.
-_MOST_OUTPUTS, _MOST_ELEMENTS = 16, 1 << 22
+#: At most so many outputs are noted until gradients are computed, of at most so many elements, and
+#: so many operations looked through from one module to the next.
+_MOST_OUTPUTS, _MOST_ELEMENTS, _MOST_BETWEEN = 64, 1 << 22, 6
 #: So many steps are looked at in which there are no pairs.
 _MOST_WITHOUT = 32
 #: At most so many operations of a loss are looked through.
@@ -115,9 +116,11 @@ class PulledPairs:
         inputs, keywords = given
         if len(inputs) != 1 or keywords or len(self._outputs) >= _MOST_OUTPUTS:
             return
-        if type(output) is not torch.Tensor or getattr(inputs[0], "requires_grad", True):
-            return  # as of most modules, whose input is what another made
-        node, samples, made = output.grad_fn, readable(inputs[0]), readable(output)
+        if type(output) is not torch.Tensor or not isinstance(inputs[0], torch.Tensor):
+            return
+        # Of most modules the input is what another made of the same samples.
+        source = self._source(inputs[0]) if inputs[0].requires_grad else inputs[0]
+        node, samples, made = output.grad_fn, readable(source), readable(output)
         if node is None or samples is None or made is None:
             return
         is_small = samples.is_cpu and samples.numel() <= _MOST_ELEMENTS
@@ -126,6 +129,20 @@ class PulledPairs:
         if is_small and is_of_rows and len(samples) == len(made) and samples.is_floating_point():
             key = node._sequence_nr(), output.output_nr
             self._outputs[key] = _Output(name, samples.detach(), made.detach())
+
+    def _source(self, given: torch.Tensor) -> torch.Tensor | None:
+        """Return the samples of which other modules made this, row by row; ``None`` if unknown."""
+        node, number = given.grad_fn, given.output_nr
+        for _ in range(_MOST_BETWEEN):
+            if node is None:
+                break
+            if (known := self._outputs.get((node._sequence_nr(), number))) is not None:
+                return known.samples
+            parents = [(one, nr) for one, nr in node.next_functions if one is not None]
+            if len(parents) != 1:
+                break
+            node, number = parents[0]
+        return None
 
     def forget(self, *_: object) -> None:
         """Hold no outputs."""

@@ -225,7 +225,10 @@ def _attribute(value: object, name: str) -> object:
     """Return what a mapping, or a batch of PyTorch Geometric, has under a name."""
     if isinstance(value, Mapping):
         return value.get(name)
-    is_of_geometric = type(value).__module__.startswith("torch_geometric.")
+    # The class of a batch is made as it is needed, out of that of its graphs.
+    is_of_geometric = any(
+        one.__module__.startswith("torch_geometric.") for one in type(value).__mro__
+    )
     return getattr(value, name, None) if is_of_geometric else None
 
 
