@@ -446,6 +446,29 @@ class TestAbsoluteErrors:
         assert found == told
 
 
+class TestEnd:
+    @pytest.mark.parametrize(
+        ("last", "found"),
+        [(2.0, ["guessing"]), (0.5, [])],  # of what the mean costs
+    )
+    def test_targets_that_are_not_reached_when_training_ends_are_told(self, last, found):
+        """It still falls, as where steps of Adam are small beside prices in dollars."""
+        watch, rng, told = Watch(["chance_level:num_steps=50"]), np.random.default_rng(0), []
+        mean = 4000.0
+        for at in range(120):
+            way = at / 120
+            error = (1 - way) ** 4 * mean**2 + last * 1500.0**2
+            kinds = {
+                "losses": {"loss/mse_loss": np.float32(error)},
+                "predictions": {"prediction/mse_loss": np.full(32, way * mean, np.float32)},
+                "labels": {"label/mse_loss": rng.normal(mean, 1500, 32).astype(np.float32)},
+            }
+            told += watch.evaluate(full_step(kinds, at))
+        told += watch.finish()
+
+        assert found == [one.condition for one in told]
+
+
 class TestSmallEdge:
     """Two classes near 50:50, as of returns of the next day: little can be known of the labels."""
 
@@ -643,6 +666,7 @@ class TestWeightedLosses:
     [
         ([0.104, 0.096, 0.107, 0.092, 0.085, 0.076], range(300, 306), [304]),  # one may lie above
         ([0.05, 0.06, 0.07, 0.08, 0.09, 0.095], range(300, 306), []),  # learns to tell them apart
+        ([0.04, 0.05, 0.041, 0.045, 0.05, 0.06], range(300, 306), [305]),  # so slowly to the end
         ([0.2, 0.19, 0.18, 0.17, 0.16, 0.15], range(300, 306), []),
         ([0.24, 0.18, 0.14, 0.12, 0.08, 0.06], [0, 10, 100, 200, 400, 800], [800]),
         ([0.24, 0.18, 0.14, 0.12, 0.08, 0.06], range(300, 306), []),

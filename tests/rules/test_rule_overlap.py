@@ -67,6 +67,24 @@ class TestOverlap:
 
         assert pytest.approx(1 / 3) == share
 
+    @pytest.mark.parametrize(("dtype", "found"), [("int32", []), ("float32", ["overlap"])])
+    def test_texts_that_come_again_by_themselves_are_not_judged(self, dtype, found):
+        """Windows of a text of few words are alike in its first pass, before any repeats."""
+        random, steps = np.random.default_rng(0), []
+        # Which window each one is the same as; none is twice in a batch.
+        rows = np.concatenate([random.permutation(400) for _ in range(4)])
+        for at in range(200):
+            is_train = at % 5 < 4
+            chosen = rows[at * 16 % 1600 :][:16] if is_train else 350 + random.permutation(100)[:16]
+            values = {
+                "batches": {"batch/0": chosen[:, None].astype(dtype)},
+                "samples": {"sample/0": chosen.astype(np.uint64)},
+                "loop": {"loop/epoch": at / 100},
+            }
+            steps.append(full_step(values, at, Mode.TRAIN if is_train else Mode.EVAL))
+
+        assert found == [one.condition for one in judged("label_leak", steps)[0]]
+
     def test_samples_that_are_never_seen_again_tell_nothing(self):
         """Of an endless stream it is not known how much a look misses."""
         assert (0, False) == evaluate(trained(np.arange(100_000)), range(80))

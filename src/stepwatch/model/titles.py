@@ -253,6 +253,7 @@ TITLES: Mapping[str, str] = {
     "setup:masks_nothing": "padding is not masked",
     "setup:moved_inputs": "pictures are moved and their targets are not",
     "setup:first_weights": "weights end as an average of what they began with",
+    "setup:raw_variable": "variable is not known to Keras, and not trained",
     "setup:untracked": "layer within the model is not trained",
     "setup:unused_penalty": "a penalty is in no loss",
     "setup:same_views": "both views of each sample are the same",

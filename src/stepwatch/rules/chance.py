@@ -18,7 +18,7 @@ from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import Floats, listed, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
-from .circumstances import Circumstances
+from .circumstances import SCALE_TARGETS, Circumstances
 from .classes import added
 from .data import ALL_DATA, Samples
 from .history import FELL, WAIT, FirstValues, Series
@@ -33,6 +33,8 @@ NEAR = 1.05
 #: Predictions that differ by less than this part of what targets do are the same, if that is so at
 #: so many looks and at the last one no more than so many times the least of them.
 SAME, LOOKS, STILL = 0.1, 5, 1.1
+#: Or, though they still differ more and more, by less than this when training ends.
+SAME_AT_END = 0.067
 #: In fewer evaluations, or passes through the data before the last, a model may be late.
 ROUNDS = 5
 #: Of fewer labels the frequencies are hardly known.
@@ -197,7 +199,10 @@ class _Window:
         self.count = 0
         #: The first step of all, and the lowest mean of a quarter of so many steps since then.
         self.first: StepNumber | None = None
+        self.last = StepNumber(0, 0)
         self.best = math.inf
+        #: Of which power of the errors the loss is a mean; ``None`` for another loss.
+        self.power: int | None = None
         self._quarter: list[float] = []
         #: The mean of each such quarter, and the variance of that by the scatter of its losses.
         self.quarters: list[tuple[float, float]] = []
@@ -209,7 +214,7 @@ class _Window:
 
     def add(self, step: StepView, loss: float) -> None:
         """Add the loss of a step."""
-        self.first = self.first or step.at
+        self.first, self.last = self.first or step.at, step.at
         self.losses.append(loss)
         self._quarter.append(loss)
         if 4 * len(self._quarter) >= (self.losses.maxlen or 1):
@@ -363,6 +368,8 @@ class ChanceLevel(Rule):
         self._weighted: set[str] = set()
         self._num_summed: dict[str, float] = {}  # of how many targets a loss is the sum
         self._spreads: Series[tuple[str, str], tuple[int, float]] = Series(LOOKS)
+        # Predictions that are nearly the same, and differ more and more; by their last look.
+        self._grows_slowly: dict[tuple[str, str], StepNumber] = {}
         self._held_out: dict[str, _HeldOut] = {}
         self._samples = Samples()
         # Findings that are waited for, and at how many steps they began to be.
@@ -426,6 +433,10 @@ class ChanceLevel(Rule):
             if of.count - count < WAIT and of.late_mean() > FELL * (found.value or 0.0):
                 self._told.add(name)
                 yield found
+        for name, known in self._windows.items():
+            yield from self._evaluate_end(name, known)
+        for key, at in self._grows_slowly.items():
+            yield from self._same(at, key, SAME_AT_END)
         for held_out in self._held_out.values():
             held_out.end()
             name = held_out.name
@@ -581,25 +592,38 @@ class ChanceLevel(Rule):
                 if len(looks) < LOOKS or step.mode_step < self.num_steps:
                     continue
                 self._evaluated = True
-                at, last = np.array(looks).T
-                # Over the steps, which looks divide more coarsely as a training goes on.
-                between = (last[1:] + last[:-1]) / 2
-                mean = float(np.average(between, weights=np.diff(at)))
+                last = np.array([spread for _, spread in looks])
                 # What learns to tell samples apart does so more and more.
-                if mean < SAME and last[-1] <= STILL * last.min():
-                    yield self.finding(
-                        step,
-                        tensor,
-                        f"what is predicted for {name} is nearly the same for every sample: it"
-                        f" differs by {number(100 * mean)}% of what the targets differ by,"
-                        f" on average from step {int(at[0])} to step {step.train_step}",
-                        value=mean,
-                        threshold=SAME,
-                        condition=f"same {name}",
-                        remedy="check that the inputs reach the prediction, and that no other part"
-                        " of the loss outweighs this one, as a KL term that is summed where the"
-                        " reconstruction is averaged",
-                    )
+                if last[-1] <= STILL * last.min():
+                    yield from self._same(step.at, key, SAME)
+                elif last[-1] < SAME_AT_END:
+                    self._grows_slowly[key] = step.at
+                    continue
+                self._grows_slowly.pop(key, None)
+
+    def _same(self, step: StepNumber, key: tuple[str, str], limit: float) -> Findings:
+        """Judge predictions of the last looks, of a worker and a loss."""
+        at, last = np.array(self._spreads[key]).T
+        # Over the steps, which looks divide more coarsely as a training goes on.
+        mean = float(np.average((last[1:] + last[:-1]) / 2, weights=np.diff(at)))
+        worker, name = key
+        if mean < limit:
+            yield self.finding(
+                step,
+                f"spread/{name}",
+                f"what is predicted for {name} is nearly the same for every sample: it differs by"
+                f" {number(100 * mean)}% of what the targets differ by, on average from step"
+                f" {int(at[0])} to step {step.train_step}",
+                worker=worker,
+                mode="TRAIN",
+                value=mean,
+                threshold=limit,
+                condition=f"same {name}",
+                remedy="check that the inputs reach the prediction, and that no other part of the"
+                " loss outweighs this one, or goes against it: a KL term that is summed where the"
+                " reconstruction is averaged, a score such as Dice that is added in place of"
+                " 1 - score",
+            )
 
     def unevaluated(self) -> str | None:
         if self._evaluated:
@@ -626,6 +650,7 @@ class ChanceLevel(Rule):
             self._num_summed[loss.name] = float(label.statistics.count)
         value = loss.scalar / self._num_summed.get(loss.name, 1.0)
         window.add(step, value)
+        window.power = ERRORS.get(loss.info.function)
         self._first.of(loss.name, value)
         if label is not None:
             window.moments.append(label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]])
@@ -680,6 +705,32 @@ class ChanceLevel(Rule):
                 yield from self._waited(found, window)
         else:
             self._waiting.pop(loss.name, None)
+
+    def _evaluate_end(self, name: str, window: _Window) -> Findings:
+        """Judge whether targets that are not scaled were not reached before training ended."""
+        about = self._circumstances.raw_targets.were_about
+        if window.power is None or window.count <= self.num_steps or not window.moments:
+            return
+        is_told = name in self._told or name in self._weighted or self._circumstances.by_reward
+        if is_told or math.isnan(about) or not self._is_alone(window):
+            return
+        variance = max(_variance(*np.sum(window.moments, axis=0)), 0.0)
+        now, guessing = window.late_mean(), variance ** (window.power / 2)
+        if now > guessing:
+            yield self.finding(
+                window.last,
+                name,
+                f"{name}: training ended at {number(now)}, above what guessing the mean of the"
+                f" targets costs, {number(guessing)}; the targets are not scaled: they are"
+                f" about {number(about)} on average, and a model begins at about 0",
+                mode="TRAIN",
+                onset=window.first,
+                value=now,
+                threshold=guessing,
+                condition="guessing",
+                remedy=SCALE_TARGETS,
+                evidence={"why": "raw_targets"},
+            )
 
     def _waited(self, found: Finding, window: _Window) -> Findings:
         """Yield a finding that nothing explains once it has lasted."""

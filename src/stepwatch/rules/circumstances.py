@@ -367,6 +367,8 @@ class RawTargets:
 
     def __init__(self) -> None:
         self._means = math.nan, math.nan
+        #: Where they were, what the targets were about on average when that was so last.
+        self.were_about = math.nan
 
     def add(self, step: StepView, record: StepRecord) -> None:
         """Add a step of a worker."""
@@ -381,6 +383,7 @@ class RawTargets:
             # What has not left the unit may be unable to, as after a sigmoid.
             is_far &= left > TOO_SMALL * theirs.std and abs(ours.mean) > 1
             self._means = (ours.mean, theirs.mean) if is_far else (math.nan, math.nan)
+            self.were_about = theirs.mean if is_far else self.were_about
 
     @property
     def reason(self) -> Reason | None:
@@ -462,7 +465,7 @@ class Circumstances:
         self._weights, self._clipped = WeightHistory(), ClippedGradients()
         self._first_gradient = math.nan
         self._padded = PaddedSequences()
-        self._inputs, self._raw_targets = RawInputs(), RawTargets()
+        self._inputs, self.raw_targets = RawInputs(), RawTargets()
         self._last: StepRecord | None = None
         self._update = self._dropout = self._penalty = math.nan
         self._num_steps, self._first_updates = 0, FirstUpdates()
@@ -490,7 +493,7 @@ class Circumstances:
         self._clipped.add(step, record)
         self._padded.add(step)
         self._inputs.add(step, record)
-        self._raw_targets.add(step, record)
+        self.raw_targets.add(step, record)
         if "dependence" in rows:
             for _, sample in dependence_samples(step):
                 self._pairs += np.nan_to_num([sample.alike, sample.paired, sample.by_chance])
@@ -547,7 +550,7 @@ class Circumstances:
         gradient = global_norm(self._last.statistics[self._last.layout.rows_of["gradients"]])
         update = self._update
         moves = f"a step moves the weights by {number(update)} of their norm"
-        raw_targets = self._raw_targets.reason
+        raw_targets = self.raw_targets.reason
         if raw_targets is not None:
             return raw_targets
         too_large = self._weights.reason(self._last.worker)

@@ -113,9 +113,16 @@ class Overlap:
         self.num_compared = 0
         self._num_others = 0  # evaluations that are not
 
-    def train(self, samples: list[int], num_steps: int) -> None:
-        """Add the digests of the samples of a TRAIN step, of so many by then."""
+    def train(self, samples: list[int], num_steps: int, *, is_first_pass: bool = False) -> None:
+        """Add the digests of the samples of a TRAIN step, of so many by then.
+
+        Args:
+            is_first_pass: Whether they are of the first pass through texts, in which none comes
+                again but for others of the same words.
+        """
         digests = set(samples)
+        if is_first_pass:
+            self._repeats += len(digests & self._trained)
         if self._evaluates:
             self._since, self._evaluates, self._pass = set(), False, 0
         self._num_trained += len(samples)
@@ -335,7 +342,10 @@ class LabelLeak(Rule):
             overlap = self._overlaps[tensor.name] = Overlap(self.min_samples)
         samples = tensor.value().ravel().tolist()
         if step.trains:
-            overlap.train(samples, step.train_step + 1)
+            batch = step.tensor(tensor.name.replace("sample", "batch", 1), tensor.worker)
+            is_text = batch is not None and batch.info.dtype.startswith("int")
+            is_first = is_text and step.scalar("loop/epoch", tensor.worker) < 1
+            overlap.train(samples, step.train_step + 1, is_first_pass=is_first)
             return
         if tensor.name not in self._models:
             return  # of a model that is not trained now, as a teacher that labels training data

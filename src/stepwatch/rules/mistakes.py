@@ -245,6 +245,11 @@ LAYERS = {
         "call the layer in the graph of the model, or make it in __init__ of a layer or model of"
         " your own and call it in call(), so that Keras knows its weights",
     ),
+    "raw_variable": (
+        "it is a variable that its layer holds and Keras does not know, as tf.Variable() or"
+        " torch.nn.Parameter() makes one: the optimizer has it not, and it stays as it was drawn",
+        "make it by self.add_weight(...) or keras.Variable(...), of which Keras knows",
+    ),
     "unused_penalty": (
         "it has a penalty, as kernel_regularizer or add_loss() makes one, and nothing asks the"
         " model for its losses: no gradient is of it, and it changes nothing",
@@ -333,6 +338,7 @@ LAYERS = {
 
 #: Of what these are said of several steps were looked at before.
 LOOKED_AT_BEFORE = (
+    "raw_variable",
     "turned",
     "swapped_noise",
     "no_offset",

@@ -82,6 +82,7 @@ class Setup(Rule):
     sample with itself. ``unpaired``: or pairs each with another one. ``same_noise``: a layer of
     Keras, or a function of JAX, draws the same at each step. ``unused_penalty``: a regularizer of
     Keras is in no loss. ``untracked``: a layer runs within a model of Keras that does not know it.
+    ``raw_variable``: one of its layers holds a variable that Keras does not know.
     ``trained_teacher``: a model of Keras that is asked what another one is to say is trained with
     it. ``masks_nothing``: padding has not the value that is masked. ``moved_inputs``: pictures are
     flipped or moved within a model, and their targets are not. ``first_weights``: a moving average

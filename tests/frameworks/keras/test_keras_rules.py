@@ -48,6 +48,22 @@ for _ in range(40):
 """
 
 
+@pytest.mark.parametrize("way", ["in turn", "one after the other"])
+def test_models_that_are_trained_in_turn_are_told(way, tmp_path):
+    """As a discriminator and what a generator makes of it, be it of another object."""
+    keras.utils.set_random_seed(0)
+    models = [keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)]) for _ in range(2)]
+    for model in models:
+        model.compile("sgd", "mse")
+    x, y = np.ones((8, 4), "float32"), np.ones((8, 1), "float32")
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        for model in 8 * models if way == "in turn" else [*8 * models[:1], *8 * models[1:]]:
+            model.train_on_batch(x, y)
+
+    names = Trial(tmp_path / "run").tensor_names()
+    assert (way == "in turn") is ("loop/takes_turns" in names)
+
+
 class TestParity:
     def test_the_rules_that_can_judge_are_those_of_the_page(self, tmp_path):
         """Neither more nor fewer: what is captured and what the page says belong together."""

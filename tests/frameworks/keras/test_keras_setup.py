@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from functools import partial
 
 import keras
@@ -1088,6 +1089,47 @@ def test_a_layer_that_only_a_function_calls_is_named(way, tmp_path):
     found = conditions_of(tmp_path / "run", model, tokens, tokens[:, 0] % 2)
 
     assert (["untracked"] if way == "lambda" else []) == found
+
+
+class Scale(keras.layers.Layer):
+    """Multiplies by a matrix that is made in one of several ways, and may change by itself."""
+
+    def __init__(self, way):
+        super().__init__(name="scale")
+        first = np.random.default_rng(0).normal(size=(6, 6)).astype("float32")
+        if way == "weight":
+            self.w = self.add_weight(shape=(6, 6), initializer="orthogonal")
+        elif way == "constant":
+            self.w = keras.ops.convert_to_tensor(first)
+        elif keras.backend.backend() == "torch":
+            self.w = importlib.import_module("torch").nn.Parameter(
+                keras.ops.convert_to_tensor(first), requires_grad=way != "frozen"
+            )
+        else:
+            variable = importlib.import_module("tensorflow").Variable
+            self.w = variable(first, trainable=way != "frozen")
+        self.changes = way == "changes"
+
+    def call(self, x):
+        if self.changes:
+            self.w.assign(0.9 * self.w)
+        return x @ self.w
+
+
+@pytest.mark.skipif(keras.backend.backend() == "jax", reason="it has no variables of its own")
+@pytest.mark.parametrize("way", ["raw", "weight", "constant", "frozen", "changes"])
+def test_a_variable_that_keras_does_not_know_is_named(way, tmp_path):
+    if way == "changes" and keras.backend.backend() == "torch":
+        pytest.skip("no operation of a graph sets it")
+    keras.utils.set_random_seed(0)
+    x = np.random.default_rng(0).normal(size=(128, 6)).astype("float32")
+    model = keras.Sequential([keras.Input((6,)), Scale(way), keras.layers.Dense(2, "softmax")])
+    model.compile(keras.optimizers.Adam(0.01), SPARSE)
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        model.fit(x, (x[:, 0] > 0).astype("int64"), batch_size=16, epochs=8, verbose=0)
+
+    found = [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
+    assert (["raw_variable"] if way == "raw" else []) == found
 
 
 @pytest.mark.parametrize(("kind", "found"), [("masks", ["moved_inputs"]), ("classes", [])])

@@ -31,6 +31,8 @@ SMALLEST = 4
 #: Steps of which only losses are observed are left unread for so long, seconds, and so many of
 #: them at most.
 _UNREAD_S, _MOST_UNREAD = 0.02, 16
+#: Models take turns if one is trained again so often, after another one was.
+_TURNS = 2
 #: Of a step: the global one, and that within its mode.
 Number = tuple[int, int]
 
@@ -91,6 +93,9 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         self._trains: Any = None
         self._optimizers: WeakSet[Any] = WeakSet()
         self._has_trained = False
+        # The model that was trained last, and how often one was that had been before another.
+        self._last_trained: Any = None
+        self._num_returns = 0
         #: How often the script has set other weights between two TRAIN steps.
         self.times_set = 0
         # What the model that trains held before the script began to set its weights.
@@ -181,6 +186,9 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         self._trains = model
         optimizer = getattr(model, "optimizer", None)
         is_new = optimizer is not None and optimizer not in self._optimizers
+        if mode is Mode.TRAIN and model is not self._last_trained:
+            self._num_returns += not is_new
+            self._last_trained = model
         if mode is Mode.TRAIN and (self.setup.take_thawed() or is_new):
             if self._has_trained:  # the next part of a script: another model, or compiled anew
                 self.budget.observe_next_in_full("another optimizer", FULL_STEPS)
@@ -191,6 +199,11 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         if not step.has_only_losses:
             self._settle()  # before more is read, for the time that it takes to count as its own
         return step
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether models are trained in turn, perhaps against each other."""
+        return self._num_returns >= _TURNS
 
     def interval_s(self) -> float | None:
         """Return the time since this was called last, as a step ended; ``None`` at first."""

@@ -38,6 +38,9 @@ _DRAWS = (
 )
 
 
+# Variables of more elements are not looked at; and after so many looks it is known whether they
+# are trained.
+_MOST_RAW, _RAW_LOOKS = 1 << 20, 5
 #: Of fewer weights nobody can tell how they were drawn; uniform ones spread to their bound within
 #: this share of it.
 _ENOUGH, _SPREAD = 64, 0.1
@@ -84,6 +87,51 @@ def is_as_drawn(layer: Any) -> bool:
     bound = abs(values).max(initial=0.0)
     spread = math.sqrt(3 * np.mean(values**2)) if values.size >= _ENOUGH else 0.0
     return bool(bound) and abs(spread / bound - 1) <= _SPREAD
+
+
+class RawVariables:
+    """Variables of TensorFlow or PyTorch that layers of a script hold, and Keras does not know.
+
+    No optimizer is given them. A script may update them itself: what is raw and changes is let be.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[str, Any] = {}
+        self._values: dict[str, bytes] = {}  # as they were first
+        self._num_looks = 0
+
+    def note(self, layer: Any, name: str) -> None:
+        """Note those of a layer.
+
+        Args:
+            name: Of the layer.
+        """
+        if type(layer).__module__.partition(".")[0] != "keras":
+            held = {**vars(layer), **vars(layer).get("_parameters", {})}
+            for attribute, value in held.items():
+                if _is_raw(value):
+                    self._held.setdefault(f"{name}.{attribute}", value)
+
+    def untrained(self) -> list[str]:
+        """Return those that are the same at ``_RAW_LOOKS`` looks, of which this is one."""
+        self._num_looks += bool(self._held)
+        for name, variable in list(self._held.items()):
+            value = keras.ops.convert_to_numpy(variable)
+            if not value.any() or self._values.setdefault(name, value.tobytes()) != value.tobytes():
+                del self._held[name]
+        return list(self._held) if self._num_looks >= _RAW_LOOKS else []
+
+
+def _is_raw(value: Any) -> bool:
+    package = type(value).__module__.partition(".")[0]
+    if package not in ("tensorflow", "torch") or not hasattr(value, "shape"):
+        return False
+    if package == "torch":  # that of a layer of Keras is among others
+        is_trained = type(value).__name__ == "Parameter" and value.requires_grad
+    else:
+        is_trained = bool(getattr(value, "trainable", False))
+    dtype = str(getattr(value, "dtype", ""))
+    return is_trained and "float" in dtype and 1 < math.prod(value.shape) <= _MOST_RAW
 
 
 class TracedDraws:

@@ -50,6 +50,7 @@ from .layers import (
     LOSS_EVENTS,
     LayerCall,
     ModelNames,
+    RawVariables,
     TracedDraws,
     depends_on_mode,
     functions_of,
@@ -139,6 +140,9 @@ class TrackerOwner(Protocol):
 
     def begins(self, mode: Mode, model: Any, weights: Callable[[], Sequence[Any]]) -> OpenStep: ...
 
+    @property
+    def takes_turns(self) -> bool: ...
+
     def interval_s(self) -> float | None: ...
 
     def epoch(self, step: int) -> float | None: ...
@@ -212,6 +216,7 @@ class BatchTracker:
         self._num_updates = self._num_optimizer_steps = 0
         self._num_unfilled = 0  # normalizations that have no statistics to go by
         self._draws = TracedDraws()
+        self._raw = RawVariables()
         self._frozen = FrozenNumbers()
         self._reading: list[Callable[..., Any]] = []  # the functions that read numbers
 
@@ -244,6 +249,8 @@ class BatchTracker:
             return True
         self._name()
         if self._kind == "train":
+            if self.owner.takes_turns and step.wants("loop"):
+                self._evidence.numbers(step, "loop", {"loop/takes_turns": 1.0})
             trainable, others = variables()
             self._weights.observe(
                 self._mode,
@@ -435,6 +442,8 @@ class BatchTracker:
                 found |= {f"setup/frozen_number/{name}": 1.0 for name in frozen}
             untracked = [one.name for one in facts.untracked if is_as_drawn(one)]
             found |= {f"setup/untracked/{name}": 1.0 for name in untracked}
+            if self._is_plain:
+                found |= {f"setup/raw_variable/{name}": 1.0 for name in self._raw.untrained()}
             found |= {f"setup/unused_penalty/{name}": 1.0 for name in self._unused_penalties()}
             evidence.numbers(step, SETUP, found)
         if self._mode is Mode.TRAIN and self._is_plain:
@@ -575,6 +584,7 @@ class BatchTracker:
             return
         if self._kind == "train":
             self._draws.begins(layer, given)
+            self._raw.note(layer, name)
         if depends_on_mode(layer) and call.training is not None:
             facts.modules += 1
             in_training = is_in_training(layer, call.training)
