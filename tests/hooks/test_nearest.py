@@ -93,6 +93,14 @@ def test_others_are_left_alone(batch):
         assert {} == nearest.add(mode, "", batch)
 
 
+def test_of_texts_of_many_lengths_the_first_few_are_kept():
+    """Memory is bounded."""
+    nearest = NearestSamples()
+    for mode in (Mode.TRAIN, Mode.EVAL):
+        told = [bool(nearest.add(mode, "", RNG.normal(size=(64, n)))) for n in range(1, 20)]
+    assert 8 == sum(told)
+
+
 def test_few_samples_say_nothing():
     nearest = NearestSamples()
     for mode in (Mode.TRAIN, Mode.EVAL):

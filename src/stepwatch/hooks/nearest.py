@@ -20,6 +20,8 @@ MOST_COMPARED, _MOST_ELEMENTS, LEAST_COMPARED = 128, 256, 8
 # So many samples that are evaluated are looked at first, and then each time that they are twice as
 # many.
 _FIRST_LOOK = 32
+# Of more forms, as of texts of many lengths, none are kept.
+_MOST_FORMS = 8
 _NUM_WORDS = 512
 
 Array = npt.NDArray[np.generic]
@@ -93,7 +95,10 @@ class NearestSamples:
         if batch.ndim < 2 or batch.dtype.kind not in "fiub" or not batch.size:
             return {}
         key = name, f"{batch.dtype.name}{batch.shape[1:]}"
-        kept = (self._trained if mode is Mode.TRAIN else self._evaluated).setdefault(key, {})
+        known = self._trained if mode is Mode.TRAIN else self._evaluated
+        if key not in known and len(known) == _MOST_FORMS:
+            return {}
+        kept = known.setdefault(key, {})
         if len(kept) < MOST_COMPARED:
             for row in _rows(batch):
                 if len(kept) < MOST_COMPARED:

@@ -594,9 +594,8 @@ class RepeatedData(Rule):
             yield self.finding(
                 step,
                 tensor,
-                f"all labels so far are {number(low)}, those of {samples} samples up to step"
-                f" {step.train_step}, each of which has"
-                f" {number(math.prod(tensor.info.shape[1:]))}",
+                f"all labels so far are {number(low)}, {math.prod(tensor.info.shape[1:])} in each"
+                f" of {samples} samples, up to step {step.train_step}",
                 value=1.0,
                 threshold=2.0,
                 condition="one_class",
