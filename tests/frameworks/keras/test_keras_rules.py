@@ -49,7 +49,7 @@ for _ in range(40):
 
 
 @pytest.mark.parametrize("way", ["in turn", "one after the other"])
-def test_models_that_are_trained_in_turn_are_told(way, tmp_path):
+def test_models_trained_alternately_are_noted(way, tmp_path):
     """As a discriminator and what a generator makes of it, be it of another object."""
     keras.utils.set_random_seed(0)
     models = [keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)]) for _ in range(2)]

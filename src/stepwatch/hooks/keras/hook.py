@@ -93,7 +93,8 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         self._trains: Any = None
         self._optimizers: WeakSet[Any] = WeakSet()
         self._has_trained = False
-        # The model that was trained last, and how often one was that had been before another.
+        # Models that were trained, the last one, and how often one was again after another.
+        self._trained: WeakSet[Any] = WeakSet()
         self._last_trained: Any = None
         self._num_returns = 0
         #: How often the script has set other weights between two TRAIN steps.
@@ -187,7 +188,8 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         optimizer = getattr(model, "optimizer", None)
         is_new = optimizer is not None and optimizer not in self._optimizers
         if mode is Mode.TRAIN and model is not self._last_trained:
-            self._num_returns += not is_new
+            self._num_returns += model in self._trained
+            self._trained.add(model)
             self._last_trained = model
         if mode is Mode.TRAIN and (self.setup.take_thawed() or is_new):
             if self._has_trained:  # the next part of a script: another model, or compiled anew
