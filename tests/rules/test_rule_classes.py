@@ -285,7 +285,7 @@ class TestChanceHeldOut:
         assert is_told == ("train on all of the data" in found.remedy)
 
     @pytest.mark.parametrize(("nearest", "is_told"), [(71, True), (60, False)])
-    def test_samples_that_are_prepared_otherwise_are_told(self, nearest, is_told):
+    def test_evaluation_samples_of_another_distribution_are_reported(self, nearest, is_told):
         """As by a vocabulary of the texts that are evaluated."""
         usual = {"train": 0.4, "evaluated": 0.8, "confusion": self.BY_CHANCE}
         (found,) = self.findings(**usual, nearest=nearest)
@@ -451,7 +451,7 @@ class TestEnd:
         ("last", "found"),
         [(2.0, ["guessing"]), (0.5, [])],  # of what the mean costs
     )
-    def test_targets_that_are_not_reached_when_training_ends_are_told(self, last, found):
+    def test_unscaled_targets_not_reached_at_the_end_are_reported(self, last, found):
         """It still falls, as where steps of Adam are small beside prices in dollars."""
         watch, rng, told = Watch(["chance_level:num_steps=50"]), np.random.default_rng(0), []
         mean = 4000.0

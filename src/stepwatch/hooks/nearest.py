@@ -22,7 +22,7 @@ MOST_COMPARED, _MOST_ELEMENTS, LEAST_COMPARED = 128, 256, 8
 _FIRST_LOOK = 32
 # Of more forms, as of texts of many lengths, none are kept.
 _MOST_FORMS = 8
-_NUM_WORDS = 512
+_NUM_IDS = 512
 
 Array = npt.NDArray[np.generic]
 
@@ -113,7 +113,7 @@ class NearestSamples:
         if not np.isfinite(rows).all():
             return {}
         is_ids = batch.dtype.kind == "i" and batch.ndim == 2
-        nearest = _nearest(_words(rows) if is_ids else _scaled(rows.astype(np.float64)))
+        nearest = _nearest(_tf_idf(rows) if is_ids else _scaled(rows.astype(np.float64)))
         own = float((nearest[number:] >= number).sum())
         rest = f"/{name}" if name else ""
         return {f"evaluation/nearest_own{rest}": own, f"evaluation/nearest_of{rest}": float(number)}
@@ -131,10 +131,10 @@ def _scaled(rows: Floats) -> Floats:
     return rows / np.where(deviations > 0, deviations, 1)
 
 
-def _words(ids: Array) -> Floats:
+def _tf_idf(ids: Array) -> Floats:
     """Return which ids a sample has, each by how rare it is (tf-idf), at unit length."""
-    places = ids % _NUM_WORDS
-    has = np.zeros((len(ids), _NUM_WORDS))
+    places = ids % _NUM_IDS
+    has = np.zeros((len(ids), _NUM_IDS))
     np.put_along_axis(has, places.astype(np.int64), 1.0, 1)
     has *= np.log(len(ids) / np.maximum(has.sum(0), 1))
     length = np.sqrt((has**2).sum(1, keepdims=True))

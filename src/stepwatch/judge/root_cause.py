@@ -113,8 +113,8 @@ class Sign:
         reach: How many steps later something may follow from it; ``None`` as long as the run goes.
         stage: Of ``STAGES``, where that of the tensor is not what counts: ``outcome`` for findings
             that something is wrong which do not locate it.
-        unseen: What began within so many steps may have begun with the run: its rules judge only
-            what comes later.
+        unseen: What began within so many steps may have begun with the run, where the finding has
+            no ``onset``: its rules judge only what comes later.
         locates: Whether it says what is wrong, or where. Of the same severity, chains that begin
             with one that does not come after those that begin with one that does.
     """

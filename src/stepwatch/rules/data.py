@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -323,8 +323,7 @@ class RepeatedData(Rule):
         self._first_counts: dict[tuple[str, str], list[Floats]] = {}
         self._last_look: dict[tuple[str, str], int] = {}
         # Of labels of which a sample has many: the least and the largest, and how many samples.
-        self._of_many: dict[tuple[str, str], tuple[float, float]] = {}
-        self._num_of_many: Counter[tuple[str, str]] = Counter()
+        self._of_many: dict[tuple[str, str], tuple[float, float, int]] = {}
         # Of each worker that boosts: the labels that its rounds are trained on.
         self._boosted: dict[str, Floats] = {}
         self._num_trained = 0
@@ -585,11 +584,10 @@ class RepeatedData(Rule):
     def _evaluate_many(self, step: StepView, tensor: TensorView) -> Findings:
         """Judge labels of which a sample has many, as of pixels, by the least and the largest."""
         key = tensor.worker, tensor.name
-        low, high = self._of_many.get(key, (math.inf, -math.inf))
+        low, high, samples = self._of_many.get(key, (math.inf, -math.inf, 0))
         low, high = min(low, tensor.statistics.min), max(high, tensor.statistics.max)
-        self._of_many[key] = low, high
-        samples = self._num_of_many[key] + tensor.info.shape[0]
-        self._num_of_many[key] = samples
+        samples += tensor.info.shape[0]
+        self._of_many[key] = low, high, samples
         if low == high and low.is_integer() and samples >= MANY_SAMPLES:
             yield self.finding(
                 step,
