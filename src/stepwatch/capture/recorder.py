@@ -177,7 +177,7 @@ class Recorder:
 
     def step_at(self, mode: Mode, mode_step: int) -> OpenStep:
         """Return a step for a hook that counts by itself; it hands it on by ``take``."""
-        thins = self._thins(mode, mode_step)
+        thins = self.budget.thins(mode, mode_step) and not self._must_be_full(mode, mode_step)
         return OpenStep(self.plan, mode, mode_step, self.budget if thins else None)
 
     def thins_next(self, mode: Mode, ahead: int = 0) -> bool:
@@ -186,11 +186,9 @@ class Recorder:
         Args:
             ahead: Of a later one: so many come before it.
         """
-        mode_step = self.counter.peek(mode)[1] + ahead
-        return not self.budget.has_requests and self._thins(mode, mode_step)
-
-    def _thins(self, mode: Mode, mode_step: int) -> bool:
-        return self.budget.thins(mode, mode_step) and not self._must_be_full(mode, mode_step)
+        mode_step, budget = self.counter.peek(mode)[1] + ahead, self.budget
+        thins = not budget.has_requests and budget.thins(mode, mode_step)
+        return thins and not self._must_be_full(mode, mode_step)
 
     def take(self, step: OpenStep, mode: Mode, number: int, mode_step: int) -> StepRecord | None:
         """Close a step and hand it to the background.
@@ -235,29 +233,24 @@ class Recorder:
             self._carrier.take_soon(record)
         return record
 
-    def take_scalars(self, layout: Layout, values: tuple[float, ...]) -> None:
-        """Close a TRAIN step of which a hook observed a few numbers only, without an open step.
+    def take_scalars(
+        self,
+        layout: Layout,
+        values: tuple[float, ...],
+        mode: Mode = Mode.TRAIN,
+        numbers: tuple[int, int] | None = None,
+    ) -> None:
+        """Close a step of which a hook observed a few numbers only, without an open step.
 
         The background takes it with others, a few times a second.
 
         Args:
             layout: The tensors, each of one element; the very same for steps alike.
             values: The value of each.
-        """
-        self.take_numbered_scalars(Mode.TRAIN, self.counter.next(Mode.TRAIN), layout, values)
-
-    def take_numbered_scalars(
-        self, mode: Mode, numbers: tuple[int, int], layout: Layout, values: tuple[float, ...]
-    ) -> None:
-        """Close a step of any mode as ``take_scalars`` does.
-
-        Args:
             mode: Its mode.
-            numbers: Its global step, and the step within its mode.
-            layout: As there.
-            values: As there.
+            numbers: Its global step, and the step within its mode; the next ones by default.
         """
-        number, mode_step = numbers
+        number, mode_step = numbers or self.counter.next(mode)
         if mode is Mode.TRAIN:
             self.budget.end_step(mode_step, is_thin=True)
             if (losses := layout.rows_of.get("losses")) is not None:

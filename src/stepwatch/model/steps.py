@@ -63,10 +63,10 @@ class StepCounter:
 
     def next(self, mode: Mode) -> tuple[int, int]:
         """Count one step of ``mode`` and return its ``(global step, mode step)``."""
-        numbers = self.peek(mode)
-        self._global += 1
-        self._within[mode] = numbers[1] + 1
-        return numbers
+        step, mode_step = self._global, self._within.get(mode, 0)
+        self._global = step + 1
+        self._within[mode] = mode_step + 1
+        return step, mode_step
 
 
 def count_by_mode(observed: Mapping[str, int], counted: Iterable[Mapping[str, int]]) -> str:

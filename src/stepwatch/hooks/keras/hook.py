@@ -330,7 +330,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         was_empty = not len(step)
         if was_empty and (numbers := reading.numbers()) is not None:
             recorder.profiler.phases.took(mode, number[0], is_thin=True)
-            recorder.take_numbered_scalars(mode, number, *numbers)
+            recorder.take_scalars(*numbers, mode, number)
             return
         following = recorder.move(step, mode)
         reading.read()

@@ -523,7 +523,9 @@ class SingularOperations:
     """
 
     def __init__(self) -> None:
-        self._paths: list[tuple[str, str, tuple[int, ...]]] = []  # name, operation, way from a loss
+        #: The operations of the graph whose derivatives may be infinite: the name, the operation,
+        #: and the way to it from a loss.
+        self.paths: list[tuple[str, str, tuple[int, ...]]] = []
         self._kept: deque[tuple[str, str, float, torch.Tensor]] = deque(maxlen=_MOST_SINGULAR)
         self._num_looks = 0
 
@@ -537,19 +539,14 @@ class SingularOperations:
         if isinstance(root, torch.Tensor) and root.grad_fn is not None:
             self._num_looks += 1
             if self._num_looks & (self._num_looks - 1) == 0:
-                self._paths = list(_singular_paths(root.grad_fn, names))
+                self.paths = list(_singular_paths(root.grad_fn, names))
         self.keep(root)
-
-    @property
-    def has_paths(self) -> bool:
-        """Whether the graph had operations whose derivatives may be infinite."""
-        return bool(self._paths)
 
     def keep(self, root: object) -> None:
         """Keep what the known operations of a graph saved."""
         if not isinstance(root, torch.Tensor):
             return
-        for name, known, path in self._paths:
+        for name, known, path in self.paths:
             node = _follow(root.grad_fn, path)
             if node is None or operation(node) != known:
                 continue

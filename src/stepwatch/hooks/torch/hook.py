@@ -298,12 +298,12 @@ def register_global_hooks(
             given = with_closure(args, named, lambda: notify_after_closure(optimizer))
             with nullcontext() if given is None else tracker.observer.without_gradients():
                 notify_before_optimizer(optimizer)
-        if control.skips_updates:
+        if control.bad_updates is not None:
             control.before_update(optimizer, args, named)
         return given
 
     def after_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        if control.skips_updates:
+        if control.bad_updates is not None:
             control.after_update(optimizer)
         notify_after_optimizer(optimizer)
         if control.has_work:

@@ -398,7 +398,9 @@ class Parameters:
 
     def are_thawed(self) -> bool:
         """Return whether one that no optimizer holds was frozen when last looked at, and is not."""
-        return any(one.parameter.requires_grad and not one.weight.trainable for one in self._free)
+        return bool(self._free) and any(
+            one.parameter.requires_grad and not one.weight.trainable for one in self._free
+        )
 
     def are_updated_by_hand(self) -> bool:
         """Return whether no optimizer holds any parameter of the trained models."""

@@ -610,7 +610,7 @@ class Tracker(HookGuard):
 
     def keep_singular(self, roots: object) -> None:
         """Note what may make the gradients of a step infinite that is not observed in full."""
-        if self.singular.has_paths:
+        if self.singular.paths:
             with suppress(Exception):
                 self.singular.keep(roots)
 

@@ -343,7 +343,7 @@ class UsualSteps:
         if self._loss_since_backward or self._observe("backward", roots):
             self._loss_since_backward = False
             self._loop.num_backward_calls += 1
-            if self._tracker.singular.has_paths:
+            if self._tracker.singular.paths:
                 self._tracker.keep_singular(roots)
             return
         self.leave()
@@ -436,17 +436,27 @@ class UsualSteps:
         losses, model = self._losses, self._last_model
         self._last_model, self._losses, self._rates, self._stepping = None, [], None, None
         if len(self._optimizers) == 1 and not tracker.steps.hold:
-            self._end_step(optimizer, losses + rates)
-            return
-        self._parts.append(_Part(model, losses, self._optimizers[id(optimizer)], rates))
-        if len(self._parts) < len(self._optimizers):
-            return
-        if not tracker.steps.hold:
-            self._end_step(optimizer, self._take_parts())
-        elif self._recorder.thins_next(Mode.TRAIN, ahead=1):
-            self._is_held = tracker.steps.is_usual_held = True
+            self._store(losses + rates)
         else:
-            self.leave()
+            self._parts.append(_Part(model, losses, self._optimizers[id(optimizer)], rates))
+            if len(self._parts) < len(self._optimizers):
+                return
+            if tracker.steps.hold:
+                if self._recorder.thins_next(Mode.TRAIN, ahead=1):
+                    self._is_held = tracker.steps.is_usual_held = True
+                else:
+                    self.leave()
+                return
+            self._store(self._take_parts())
+        if not self._recorder.thins_next(Mode.TRAIN):
+            tracker.events.detail = Detail.FULL
+            self._loop.skipped()
+            tracker.keep_gradients_of(optimizer)
+        elif self._recorder.profiler.config is not self._config:
+            tracker.events.detail = Detail.LOSSES
+        else:
+            return
+        tracker.resume_hooks()
 
     def _release(self) -> None:
         """Something runs: store the step that is held, here or by the tracker."""
@@ -488,22 +498,6 @@ class UsualSteps:
         """Return what was observed in the parts that are over, and forget them."""
         parts, self._parts = self._parts, []
         return [one for part in parts for one in (*part.losses, *part.rates)]
-
-    def _end_step(
-        self, optimizer: torch.optim.Optimizer, scalars: list[tuple[TensorInfo, float]]
-    ) -> None:
-        """The last optimizer has stepped: store the step."""
-        tracker = self._tracker
-        self._store(scalars)
-        if not self._recorder.thins_next(Mode.TRAIN):
-            tracker.events.detail = Detail.FULL
-            self._loop.skipped()
-            tracker.keep_gradients_of(optimizer)
-        elif self._recorder.profiler.config is not self._config:
-            tracker.events.detail = Detail.LOSSES
-        else:
-            return
-        tracker.resume_hooks()
 
     def _store(self, scalars: list[tuple[TensorInfo, float]]) -> None:
         """Store a step in which these numbers were observed, and those that were logged."""

@@ -121,11 +121,12 @@ class TorchControl(Control, HookGuard):
         self._evaluated = -1
         self._followers = StepDependents()
         self._states: RollbackStates | None = None
-        self._bad_updates: UpdateSkipper | None = None
+        #: Judges updates, which are left out where they are bad.
+        self.bad_updates: UpdateSkipper | None = None
 
     def detach(self) -> None:
         """Do no more than end the training, if that is asked for."""
-        self._states = self._bad_updates = None
+        self._states = self.bad_updates = None
 
     def judged(self, step: int) -> None:
         self._evaluated = step
@@ -133,17 +134,12 @@ class TorchControl(Control, HookGuard):
     # Called by the hook
 
     @property
-    def skips_updates(self) -> bool:
-        """Whether updates are judged, and left out where they are bad."""
-        return self._bad_updates is not None
-
-    @property
     def has_work(self) -> bool:
         """Whether ``after_step`` has anything to do, and the training may have to end by it."""
         return bool(
             self.has_requests
             or self._states is not None
-            or self._bad_updates is not None
+            or self.bad_updates is not None
             or isinstance(self._recorder.plan, PlanOverlay)
         )
 
@@ -152,13 +148,13 @@ class TorchControl(Control, HookGuard):
         self, optimizer: torch.optim.Optimizer, args: Sequence[object], named: Mapping[str, object]
     ) -> None:
         """An optimizer is about to step, and was observed."""
-        if self._bad_updates is None or not self.is_observing_here() or not self._is_capturing():
+        if self.bad_updates is None or not self.is_observing_here() or not self._is_capturing():
             return
         number, _ = self._recorder.counter.peek(Mode.TRAIN)
         try:
-            skipped = self._bad_updates.before(optimizer, args, named, number)
+            skipped = self.bad_updates.before(optimizer, args, named, number)
         except ConfigError as error:
-            self._bad_updates = None
+            self.bad_updates = None
             self._say(f"no batch is skipped from here on: {error}")
             return
         step = self._recorder.open_step(Mode.TRAIN)
@@ -168,8 +164,8 @@ class TorchControl(Control, HookGuard):
     @guarded
     def after_update(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer has stepped, and was not observed yet."""
-        if self._bad_updates is not None and self.is_observing_here():
-            self._bad_updates.after(optimizer)
+        if self.bad_updates is not None and self.is_observing_here():
+            self.bad_updates.after(optimizer)
 
     @guarded
     def after_step(self) -> None:
@@ -185,8 +181,8 @@ class TorchControl(Control, HookGuard):
         judged = self._evaluated  # before: what was found by then has been asked for
         self.answer()
         self._recorder.plan = drop_expired(self._recorder.plan, last[1] + 1)
-        if self._bad_updates is not None:
-            self._bad_updates.after_step(self._names.trained)
+        if self.bad_updates is not None:
+            self.bad_updates.after_step(self._names.trained)
         if self._states is not None:
             self._states.after_step(*last, judged)
 
@@ -251,7 +247,7 @@ class TorchControl(Control, HookGuard):
         return done
 
     def skip_batches(self, spike: float | None, skips: SkipDecision) -> None:
-        self._bad_updates = UpdateSkipper(spike, skips)
+        self.bad_updates = UpdateSkipper(spike, skips)
 
     def _last_trained(self) -> tuple[int, int]:
         last = self._steps.last_trained if self._is_capturing() else None
