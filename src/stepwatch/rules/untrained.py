@@ -109,6 +109,7 @@ class _Parameters:
     idle: Mask  # no optimizer holds them, and their modules did not run
     out: Mask  # frozen, and no optimizer holds them
     of_keras: Mask  # of layers of Keras, whose optimizers are not known
+    has_optimizer: bool  # one stepped, whatever it holds
 
     @classmethod
     def of(cls, group: TensorGroup) -> _Parameters:
@@ -133,16 +134,17 @@ class _Parameters:
             idle,
             ~trainable & ~foreign & without,
             of_keras,
+            bool(len(group.record.layout.rows_of.get("learning_rates", ()))),
         )
 
     def is_replaced(self) -> Mask:
         """Return which get gradients and are held by no optimizer, where none holds any that does.
 
-        As of a new head, if the optimizer was made before it and the rest is frozen. All are false
-        where no optimizer holds anything.
+        As of a new head, if the optimizer was made before it and the rest is frozen: it may hold
+        the old one only, which is no part of the model. All are false where no optimizer steps.
         """
         trains = self.held & self.trainable & self.has_gradient
-        if trains.any() or not self.held.any():
+        if trains.any() or not (self.held.any() or self.has_optimizer):
             return np.zeros(len(self.held), bool)
         return self.unheld & self.has_gradient
 

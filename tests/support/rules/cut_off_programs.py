@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import partial
 
 import torch
@@ -197,12 +198,13 @@ class Epsilon(nn.Module):
         return inputs + 1e-6
 
 
-def second_task(*, before, trains_body=False, steps=15):
+def second_task(*, before, trains_body=False, head_only=False, steps=15):
     """Train a model, freeze it, and train a new head that replaces the old one.
 
     Args:
         before: The optimizer is made before the head is replaced.
         trains_body: The first layer is trained on.
+        head_only: The optimizer is given the head only, and the new one begins as a copy.
     """
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
@@ -211,13 +213,28 @@ def second_task(*, before, trains_body=False, steps=15):
         if task:
             model.requires_grad_(False)
             model[0].requires_grad_(trains_body)
-            held = list(model.parameters())
-            model[2] = nn.Linear(16, 1)
+            held = list((model[2] if head_only else model).parameters())
+            model[2] = deepcopy(model[2]) if head_only else nn.Linear(16, 1)
+            model[2].requires_grad_(True)
             optimizer = torch.optim.SGD(held if before else model.parameters(), lr=0.1)
         for _ in range(steps):
             inputs = torch.randn(32, 4)
             optimizer.zero_grad()
             F.mse_loss(model(inputs), inputs.mean(1, keepdim=True)).backward()
+            optimizer.step()
+
+
+def fitted_input(steps=15):
+    """Train a model, and then what it is given, through weights that are not frozen."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    given = torch.randn(32, 4)
+    for trained in (model.parameters(), [given.requires_grad_()]):
+        optimizer = torch.optim.SGD(list(trained), lr=0.1)
+        for _ in range(steps):
+            model.zero_grad()
+            optimizer.zero_grad()
+            F.mse_loss(model(given), torch.ones(32, 1)).backward()
             optimizer.step()
 
 
@@ -269,6 +286,8 @@ CUT_OFF = [
     Scenario("untrained_parameter", partial(second_task, before=False), False),
     Scenario("untrained_parameter", partial(second_task, before=True, trains_body=True), True),
     Scenario("untrained_parameter", partial(second_task, before=False, trains_body=True), False),
+    Scenario("untrained_parameter", partial(second_task, before=True, head_only=True), True),
+    Scenario("untrained_parameter", fitted_input, False),
     Scenario("untrained_parameter", partial(zeroed, between=True), True),
     Scenario("untrained_parameter", partial(zeroed, between=False), False),
     Scenario("loss_input", partial(distilled, logarithms=False), True),
@@ -296,7 +315,7 @@ CAUSES = [
     "one_class", "repeated_target", "out_of_reach", "out_of_reach", "out_of_reach",
     "data", "no elements", "no elements", "diverged",
     "nothing_trained", "nothing_trained", "not_in_optimizer info", "not_in_optimizer",
-    "not_in_optimizer", "nothing_trained", "not_in_optimizer", "zeroed",
+    "not_in_optimizer", "nothing_trained", "not_in_optimizer", "nothing_trained", "zeroed",
     "not_log_probabilities", "rates", "rates", "rates", "probabilities",
     "never_negative", "never_negative", "below_zero",
 ]  # fmt: skip
