@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from stepwatch.hooks.script import returns_of_script
+from stepwatch.hooks.script import next_states, returns_of_script
 
 
 def added_up(rewards, gamma=0.97, *, backward=True, appends=False):
@@ -138,3 +138,30 @@ def test_reversed_returns_of_concatenated_episodes_are_found(appends, found):
     batch = [{"obs": [], "rew": [1.0] * steps} for steps in (12, 40, 9)]
     ret = np.concatenate([added_up(one["rew"], appends=appends) for one in batch])
     assert found == bool(returns_in(batch, ret))
+
+
+@pytest.mark.parametrize("kind", [np.array, list, tuple, torch.tensor])
+@pytest.mark.parametrize("leaves", [0.0, 1.0])
+def test_states_before_and_after_actions_are_compared(kind, leaves):
+    """In a batch that a script has drawn from its memory."""
+
+    def trains(s, s2, actions):
+        return next_states()
+
+    states = np.ones((16, 3))
+    before, after = states + np.arange(16.0)[:, None], states + np.arange(16.0)[:, None] + leaves
+    found = trains(kind(before), kind(after), kind(np.ones((16, 1))))
+
+    assert {"value/same_states/s2/s": float(not leaves)} == found
+
+
+def test_no_other_variables_are_taken_for_states():
+    """As where several are of their shape, and what only has a shape."""
+
+    def trains(s, s2, s3, module):
+        return next_states()
+
+    class Odd:
+        shape = len
+
+    assert {} == trains(np.ones((16, 3)), np.ones((16, 3)), np.ones((16, 3)), Odd())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import os
 import re
 import sys
@@ -43,6 +44,15 @@ _RETURNS = re.compile(
     r"|rtgs?|rewards?_to_go|(value_)?targets?|adv(antage)?s?|gaes?)"
     r"(_(list|lst|buf(fer)?|t|b|arr(ay)?|np|tensor|norm|normalized|scaled))?"
 )
+
+#: Of fewer states nothing is said, and of more numbers nothing is read.
+LEAST_STATES, _MOST_IN_STATES = 8, 1 << 18
+#: What people call the states that actions lead to, and what the values of those are multiplied by.
+NEXT_STATE = re.compile(
+    r"(n(e?xt)?|new)_?(s(tates?)?|o(bs(ervations?)?)?|x)(_(b|batch|t))?|[a-z]+(2|p|_|_p|_prime|_next)",
+    re.IGNORECASE,
+)
+_DISCOUNT = re.compile(r"(.*_)?(gamma|discount(_?(rate|factor))?)", re.IGNORECASE)
 
 
 def main_script() -> str:
@@ -183,6 +193,59 @@ def returns_of_script() -> dict[str, float]:
                     if discount is not None:
                         return {f"policy/{kind}_returns/{name}/{other}": discount}
     return {}
+
+
+def next_states() -> dict[str, float]:
+    """Return whether states before and after actions are the same, as the script holds a batch.
+
+    Both are of one shape, ``[batch, ...]``, and no other pair is; or lists of arrays.
+
+    Returns:
+        1 where they hold the same numbers, else 0, as a number of the collection ``policy`` called
+        ``value/same_states/AFTER/BEFORE``.
+    """
+    by_shape: dict[tuple[int, ...], dict[str, Floats]] = {}
+    for name, value in script_variables(2):
+        if (states := _states(value)) is not None:
+            by_shape.setdefault(states.shape, {}).setdefault(name, states)
+    same = {}
+    for found in by_shape.values():
+        names = [name for name in found if NEXT_STATE.fullmatch(name)]
+        if len(found) == 2 and len(names) == 1:
+            (other,) = (name for name in found if name not in names)
+            one, two = found[names[0]], found[other]
+            if not np.shares_memory(one, two):
+                same[f"value/same_states/{names[0]}/{other}"] = float(np.array_equal(one, two))
+    return same
+
+
+def _states(value: Any) -> Floats | None:
+    """Return the states of a batch that a variable holds on the host; ``None`` if it is none."""
+    try:
+        if type(value) in (list, tuple):
+            if not all(type(one) is np.ndarray and one.shape == value[0].shape for one in value):
+                return None
+            shape = (len(value), *value[0].shape) if len(value) else ()
+        else:
+            shape = tuple(getattr(value, "shape", ()))
+        is_small = len(shape) > 1 and LEAST_STATES <= shape[0] <= math.prod(shape)
+        if not is_small or math.prod(shape) > _MOST_IN_STATES or not getattr(value, "is_cpu", True):
+            return None
+        array = np.asarray(value.detach() if hasattr(value, "detach") else value)
+    except Exception:  # noqa: BLE001  it is traced, of a dtype of its own, or whatever has a shape
+        return None
+    return array if array.dtype.kind == "f" else None
+
+
+def has_discount() -> bool:
+    """Return whether a variable of the script, or what an object keeps, is a discount."""
+    for name, value in script_variables():
+        kept = {} if isinstance(value, type) else getattr(value, "__dict__", {})
+        for one, number in ((name, value), *kept.items()):
+            is_number = type(number) is float and 0 < number < 1
+            if is_number and _DISCOUNT.fullmatch(one):
+                return True
+    return False
 
 
 def _longest_episodes(

@@ -325,6 +325,8 @@ def is_floating(value: Any) -> bool:
 def tensors_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the tensors in what a layer takes or returns, with the path to each.
 
+    Arrays are tensors, too: on PyTorch ``train_on_batch`` gives those to the model as they are.
+
     Example:
         ``{"a": x, "b": (y, z)}`` yields ``/a``, ``/b/0`` and ``/b/1``.
     """
@@ -334,5 +336,8 @@ def tensors_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     elif isinstance(value, list | tuple):
         for number, part in enumerate(value):
             yield from tensors_in(part, f"{path}/{number}")
+    elif isinstance(value, np.ndarray):
+        if value.dtype.kind in "fiub":
+            yield path, keras.ops.convert_to_tensor(value)
     elif keras.ops.is_tensor(value) and is_real(value):
         yield path, value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -22,12 +21,11 @@ from ..base import Array, Hook, timed
 from ..nearest import NearestSamples
 from ..observations import Observations
 from ..patching import PatchSet, calling_first
+from .action_values import ActionValues, smallest_weights
 from .backend import Reading, backend
 from .setup import Setup
 from .tracker import MODES, ModelCoverage, ModelFunctions
 
-#: By so many of its parameters, the smallest, it is known whether the weights of a model were set.
-SMALLEST = 4
 #: Steps of which only losses are observed are left unread for so long, seconds, and so many of
 #: them at most.
 _UNREAD_S, _MOST_UNREAD = 0.02, 16
@@ -82,6 +80,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         self.nearest = NearestSamples()
         self.model_coverage = ModelCoverage()
         self.setup = Setup()
+        self.action_values = ActionValues()
         self._functions = ModelFunctions(self, self.backend, self._observes)
         self._replaced = PatchSet()
         #: The mode of the step that runs, or ran last.
@@ -121,6 +120,8 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         self._replaced.put(keras.Model, "compile", calling_first(self.setup.compiling))
         self.setup.vocabularies.put(self._replaced)
         self._replaced.put(keras.Model, "set_weights", calling_first(self._begin_set))
+        for name in ("compile", "set_weights"):
+            self._replaced.put(keras.Model, name, calling_first(self.action_values.note))
         for kind, mode in MODES.items():
             in_fit, alone = (self._ending(mode, is_in_fit=is_in) for is_in in (True, False))
             batch_end = f"on_{kind}_batch_end"
@@ -202,6 +203,10 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
             self._settle()  # before more is read, for the time that it takes to count as its own
         return step
 
+    def was_trained(self, model: Any) -> bool:
+        """Return whether a model was trained so far."""
+        return model in self._trained
+
     @property
     def takes_turns(self) -> bool:
         """Whether models are trained in turn, perhaps against each other."""
@@ -279,7 +284,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
     @guarded
     def _begin_set(self, model: Any, *_: Any, **__: Any) -> None:
         if model is self._trains and self._before_set is None:
-            self._before_set = _smallest(model.trainable_variables)
+            self._before_set = smallest_weights(model.trainable_variables)
             self.setup.weights_set(model)
 
     @guarded
@@ -287,7 +292,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         """Count what was set since the last step, unless it was put back, as after averaging."""
         before, self._before_set = self._before_set, None
         if before is not None:
-            now = _smallest(weights())
+            now = smallest_weights(weights())
             self.times_set += not all(map(np.array_equal, before, now))
 
     @guarded
@@ -338,9 +343,3 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         record = recorder.take(step, mode, *number)
         if was_empty and record is not None:
             reading.was_read(record)
-
-
-def _smallest(weights: Sequence[Any]) -> list[Array]:
-    """Return some weights of a model: who sets its weights sets all."""
-    chosen = sorted(weights, key=lambda one: math.prod(one.shape))[:SMALLEST]
-    return [np.array(keras.ops.convert_to_numpy(one)) for one in chosen]

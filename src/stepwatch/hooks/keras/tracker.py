@@ -33,6 +33,7 @@ from ..observations import (
 )
 from ..patching import PatchSet
 from ..script import is_of_shape_in_script, returns_of_script
+from .action_values import ActionValues
 from .backend import (
     RETURNED,
     Array,
@@ -136,12 +137,15 @@ class TrackerOwner(Protocol):
     nearest: NearestSamples
     model_coverage: ModelCoverage
     setup: Setup
+    action_values: ActionValues
     times_set: int
 
     def begins(self, mode: Mode, model: Any, weights: Callable[[], Sequence[Any]]) -> OpenStep: ...
 
     @property
     def takes_turns(self) -> bool: ...
+
+    def was_trained(self, model: Any) -> bool: ...
 
     def interval_s(self) -> float | None: ...
 
@@ -219,6 +223,7 @@ class BatchTracker:
         self._raw = RawVariables()
         self._frozen = FrozenNumbers()
         self._reading: list[Callable[..., Any]] = []  # the functions that read numbers
+        owner.action_values.note(model)
 
     @property
     def failure(self) -> str:
@@ -544,6 +549,13 @@ class BatchTracker:
     ) -> None:
         """Read what became of the weights."""
         step, model = self.owner.recorder.open_step(self._mode), self._model
+        if step.wants("policy"):
+            given = self._value("label/loss"), self._value("prediction/loss")
+            if self.owner.action_values.learns(model, *given):
+                copies = self.owner.action_values.found(
+                    model, variables()[0], self.owner.was_trained
+                )
+                self._evidence.numbers(step, "policy", copies)
         self._evidence.clipping(step, model.optimizer, self._value)
         self._updates.after(step, lambda: variables()[0])
         if step.wants("embeddings"):

@@ -24,7 +24,7 @@ from ..evidence import Evidence
 from ..frozen_numbers import FrozenNumbers
 from ..nearest import NearestSamples
 from ..observations import Observations, PackedTensors, TensorRef
-from ..script import main_script
+from ..script import has_discount, main_script, next_states
 from ..terminals import unread_in
 from .eager import EagerOperations
 from .graphs import (
@@ -545,8 +545,8 @@ class Tapes:
         unused = {f"setup/unused_penalty/{name}": 1.0 for name in facts.penalties}
         evidence.numbers(step, "setup", unused | self._mistakes)
         if step.mode is Mode.TRAIN and step.wants("policy"):
-            ends = {f"value/unread_ends/{one}": 1.0 for one in unread_in(main_script())}
-            evidence.numbers(step, "policy", ends)
+            found = {f"value/unread_ends/{one}": 1.0 for one in unread_in(main_script())}
+            evidence.numbers(step, "policy", found | (next_states() if has_discount() else {}))
         if facts.modules and "loop/modules" not in step:
             modes = {"modules": facts.modules, "modules_in_eval": facts.modules_in_eval}
             evidence.numbers(step, "loop", {f"loop/{name}": one for name, one in modes.items()})

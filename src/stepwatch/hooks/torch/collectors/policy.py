@@ -20,7 +20,7 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
-from ...script import returns_of_script, script_frames, variables_of
+from ...script import next_states, returns_of_script, script_frames, variables_of
 from ...terminals import (
     are_of_episodes,
     cut_offs_for_ends,
@@ -34,7 +34,7 @@ from ..internals import in_transform, isolated_compute
 from ..models import Names, unwrap
 from ..observe import Observer
 from ..tensors import PLAIN, OwnParameters, readable, to_numpy, unsupported
-from .variables import bootstraps, ignores_ends, next_states, rewarded_by
+from .variables import bootstraps, ignores_ends, rewarded_by
 
 _COLLECTION = "policy"
 #: Of the graph of a loss at most so many operations are looked through.
@@ -593,9 +593,7 @@ class Policies:
                     self._observer.numbers(step, {f"value/unread_ends/{name}": 1.0}, _COLLECTION)
             for name in _cut_offs_for_ends():
                 self._observer.numbers(step, {f"value/cut_offs/{name}": 1.0}, _COLLECTION)
-            for one, other, is_same in next_states():
-                name = f"value/same_states/{one}/{other}"
-                self._observer.numbers(step, {name: float(is_same)}, _COLLECTION)
+            self._observer.numbers(step, next_states(), _COLLECTION)
             for name, moved, distance in self._copies.compare():
                 self._observer.numbers(
                     step, {f"value/moved/{name}": moved, f"value/distance/{name}": distance},

@@ -14,11 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ...script import script_variables
+from ...script import LEAST_STATES, NEXT_STATE, has_discount, script_variables
 from ..tensors import readable
 
-#: Of fewer states nothing is said.
-_LEAST_STATES = 8
 #: Of more rows a list is not looked at.
 _MOST_ROWS = 1 << 16
 
@@ -143,33 +141,6 @@ def rewarded_by(weights: torch.Tensor) -> str:
     return found
 
 
-# What people call the states that actions lead to.
-_NEXT = re.compile(
-    r"(n(e?xt)?|new)_?(s(tates?)?|o(bs(ervations?)?)?|x)(_(b|batch|t))?|[a-z]+(2|p|_|_p|_prime|_next)",
-    re.IGNORECASE,
-)
-
-
-def next_states() -> Iterator[tuple[str, str, bool]]:
-    """Yield variables of states before and after actions, and if they hold the same numbers.
-
-    Both are of one shape, ``[batch, ...]``, and no other pair is.
-    """
-    by_shape: dict[torch.Size, dict[str, torch.Tensor]] = {}
-    for name, value in script_variables(2):
-        if type(value) is not torch.Tensor or not value.is_cpu or value.dim() < 2:
-            continue
-        if value.is_floating_point() and len(value) >= _LEAST_STATES:
-            by_shape.setdefault(value.shape, {}).setdefault(name, value)
-    for found in by_shape.values():
-        names = [name for name in found if _NEXT.fullmatch(name)]
-        if len(found) == 2 and len(names) == 1:
-            (other,) = (name for name in found if name not in names)
-            one, two = found[names[0]], found[other]
-            if one.data_ptr() != two.data_ptr():
-                yield names[0], other, torch.equal(one, two)
-
-
 # What people call the rewards of a batch, and what says whether an episode has ended, or has not.
 _REWARD = re.compile(r"b?_?(r|rews?|rewards?)(_(b|batch|t))?", re.IGNORECASE)
 _END = re.compile(
@@ -207,9 +178,6 @@ def ignores_ends(target: torch.Tensor) -> bool | None:
     return True if is_known else None
 
 
-_DISCOUNT = re.compile(r"(.*_)?(gamma|discount(_?(rate|factor))?)", re.IGNORECASE)
-
-
 def bootstraps(target: torch.Tensor) -> bool | None:
     """Return whether targets of values are more than the rewards; ``None`` if that is not known.
 
@@ -219,7 +187,7 @@ def bootstraps(target: torch.Tensor) -> bool | None:
         target: Shape ``[batch]``.
     """
     rows = target.numel()
-    if rows < _LEAST_STATES or not (_has_next_states(rows) and _has_discount()):
+    if rows < LEAST_STATES or not (_has_next_states(rows) and has_discount()):
         return None  # as in most trainings: columns are read of the others alone
     rewards = [column for name, column in columns(rows) if _REWARD.fullmatch(name)]
     goal = target.detach().reshape(-1).double()
@@ -230,19 +198,8 @@ def _has_next_states(rows: int) -> bool:
     return any(
         type(value) is torch.Tensor and value.dim() > 1 and len(value) == rows
         for name, value in script_variables(2)
-        if _NEXT.fullmatch(name)
+        if NEXT_STATE.fullmatch(name)
     )
-
-
-def _has_discount() -> bool:
-    """Return whether a variable of the script, or what an object keeps, is a discount."""
-    for name, value in script_variables():
-        kept = {} if isinstance(value, type) else getattr(value, "__dict__", {})
-        for one, number in ((name, value), *kept.items()):
-            is_number = type(number) is float and 0 < number < 1
-            if is_number and _DISCOUNT.fullmatch(one):
-                return True
-    return False
 
 
 def _spreads_by(keys: torch.Tensor, values: torch.Tensor) -> list[float]:
