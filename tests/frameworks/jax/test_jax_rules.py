@@ -95,12 +95,15 @@ def test_a_rate_that_is_gone_long_before_the_training_ends_is_found(schedule, fo
 
 
 @pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize("sized", [False, True])
 @pytest.mark.parametrize(
     "way",
     ["same", "drawn anew", "split", "folded", "by name", "another folded", "in a loop", "chosen"],
 )
-def test_a_random_key_that_is_used_again_is_found(way, typed, tmp_path):
+def test_a_random_key_that_is_used_again_is_found(way, sized, typed, tmp_path):
     """All batches are one then, unless the key is folded with the number of the step.
+
+    It makes no difference whether the size of the batch is given, too, as a static argument.
 
     That a layer folds a key of its own with what it counts is nothing to this one.
     """
@@ -108,8 +111,8 @@ def test_a_random_key_that_is_used_again_is_found(way, typed, tmp_path):
     live = LiveWatch(["setup"])
     with JaxHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
 
-        @jax.jit
-        def train_step(w, number, key):
+        @partial(jax.jit, static_argnames="size")
+        def train_step(w, number, key, size=16):
             key = jax.random.fold_in(key, number) if way == "folded" else key
             if way == "another folded":
                 w = w + 1e-3 * jax.random.normal(jax.random.fold_in(jax.random.key(1), number), 4)
@@ -117,7 +120,7 @@ def test_a_random_key_that_is_used_again_is_found(way, typed, tmp_path):
                 key = jax.random.split(key, 40)[number]
             elif way == "in a loop":
                 key = jax.lax.fori_loop(0, number, lambda at, one: jax.random.split(one)[0], key)
-            chosen = jnp.asarray(x)[jax.random.choice(key, 200, (16,))]
+            chosen = jnp.asarray(x)[jax.random.choice(key, 200, (size,))]
             gradients = jax.grad(lambda w: ((chosen @ w - chosen[:, 0]) ** 2).mean())(w)
             return w - 0.1 * gradients
 
@@ -129,7 +132,8 @@ def test_a_random_key_that_is_used_again_is_found(way, typed, tmp_path):
             elif way == "drawn anew":  # and the new one is lost
                 _, given = jax.random.split(key)
             named = {"key": given} if way == "by name" else {}
-            w = train_step(w, number, *([] if named else [given]), **named)
+            size = {"size": 16} if sized else {}
+            w = train_step(w, number, *([] if named else [given]), **named, **size)
 
     expected = [] if way in ("split", "folded", "chosen", "in a loop") else ["same_key train_step"]
     assert expected == [one.condition for one in live.findings]

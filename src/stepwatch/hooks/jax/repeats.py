@@ -132,10 +132,16 @@ class RepeatedArguments:
 
 def is_varied(key: Any, args: Sequence[Any], kwargs: Mapping[str, Any], graph: Any | None) -> bool:
     """Return whether a function draws by a key and something else, as far as its graph is known."""
-    # Static arguments, such as functions, are none of a graph.
-    given = jax.tree.leaves((tuple(args), dict(kwargs)))
-    leaves = [one for one in given if hasattr(one, "dtype") or isinstance(one, (int, float))]
-    if graph is None or len(leaves) != len(graph.invars):
+    if graph is None:
+        return True
+    # Static arguments, such as functions or the size of a batch, are none of a graph.
+    leaves: list[Any] = []
+    for leaf in jax.tree.leaves((tuple(args), dict(kwargs))):
+        place = len(leaves)
+        is_number = isinstance(leaf, (int, float)) and place < len(graph.invars)
+        if hasattr(leaf, "dtype") or (is_number and graph.invars[place].aval.weak_type):
+            leaves.append(leaf)
+    if len(leaves) != len(graph.invars):
         return True
     return draws_by_more(graph, next(at for at, leaf in enumerate(leaves) if leaf is key))
 
