@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stepwatch.hooks.boosting.hook import class_counts, confusion, parsed
-from stepwatch.hooks.boosting.objectives import Curvature
+from stepwatch.hooks.boosting.objectives import Objective
 from stepwatch.hooks.boosting.rounds import (
     Metric,
     Node,
@@ -238,18 +238,21 @@ class TestConstraints:
         assert {} == constrained_against(few, self.price, "[-1, 0, 1]")
 
 
-class TestCurvature:
+class TestObjective:
     """Margins go a tenth of Newton's way in each round, as boosting takes them."""
 
     labels = np.random.default_rng(0).poisson(3.0, 500)
 
-    def share(self, objective, rounds=7):
-        curvature, margins = Curvature(), np.zeros(500)
+    def known(self, objective, rounds=7, begin=0.0):
+        known, margins = Objective(), np.full(500, begin)
         for _ in range(rounds):
             gradients, hessians = objective(margins)
-            curvature.add(margins, gradients)
+            known.add(margins, gradients, hessians)
             margins = margins - 0.1 * gradients / (hessians + 0.1)
-        return curvature.share
+        return known.known()
+
+    def share(self, objective, rounds=7):
+        return self.known(objective, rounds).get("curvature")
 
     def poisson(self, margins, sign=1):
         rate = np.exp(margins)
@@ -267,4 +270,21 @@ class TestCurvature:
         assert share is None or share > UPHILL
 
     def test_after_a_few_rounds_nothing_is_known(self):
-        assert self.share(self.poisson, rounds=4) is None
+        assert self.known(self.poisson, rounds=4) == {}
+
+    @pytest.mark.parametrize("begin", [0.1, 0.5])
+    @pytest.mark.parametrize("weights", [1.0, np.linspace(0.1, 3, 500)])
+    @pytest.mark.parametrize("clips", [False, True])
+    @pytest.mark.parametrize("takes", ["margins", "probabilities", "squares"])
+    def test_margins_that_are_taken_for_probabilities(self, begin, weights, clips, takes):
+        """By the labels that derivatives tell."""
+        classes = self.labels > 2
+
+        def objective(margins):
+            chances = 1 / (1 + np.exp(-margins)) if takes == "probabilities" else margins
+            hessians = np.ones(500) if takes == "squares" else chances * (1 - chances)
+            hessians = np.maximum(hessians, 1e-16) if clips else hessians
+            return weights * (chances - classes), weights * hessians
+
+        known = self.known(objective, begin=begin)
+        assert known["of_probabilities"] == (takes == "margins")

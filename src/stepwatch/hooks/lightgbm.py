@@ -289,7 +289,7 @@ class LightGBMHook(BoostingHook):
                     _evaluated(booster, trained_on, self._made_of) if is_alone else [],
                     begins=begins,
                     stops_by=self._stops_by(env, trained_on),
-                    curvature=self.curvature(booster),
+                    objective=self.known_of_objective(booster),
                 ),
             )
         )

@@ -285,7 +285,7 @@ class XGBoostHook(BoostingHook, TrainingCallback):  # type: ignore[misc]  # xgbo
             begins=begins,
             stops_by=_stops_by(container),
             censored=_censored(train, self._config.get("objective", "")) if begins else None,
-            curvature=self.curvature(model),
+            objective=self.known_of_objective(model),
         )
         self.observe_round(Round(number, metrics, shape, trained))
 

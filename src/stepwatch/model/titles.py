@@ -275,6 +275,7 @@ TITLES: Mapping[str, str] = {
     "setup:unpaired": "positives are not views of one sample",
     "setup:unsplit": "trees have no split",
     "setup:uphill": "gradients of the objective have the wrong sign",
+    "setup:without_sigmoid": "objective takes margins for probabilities",
     "similar_across_runs": "differs from another run",
     "stale_gradients": "gradients not zeroed",
     "stale_optimizer_state": "state of the optimizer is off",

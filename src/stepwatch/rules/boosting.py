@@ -46,6 +46,8 @@ _EXPOSURES = "boosting/exposures"
 #: 1 where gradients of an objective of the script rise with margins, -1 where they fall: they have
 #: the wrong sign.
 _CURVATURE, UPHILL = "boosting/curvature", -0.9
+#: 1 where such an objective takes margins for probabilities.
+_OF_PROBABILITIES = "boosting/of_probabilities"
 _RATE = "hyperparameters/learning_rate"
 #: Boosting whose trees stay as they were grown, each multiplied by the learning rate.
 _BOOSTERS = ("hyperparameters/booster", "hyperparameters/boosting")
@@ -185,6 +187,7 @@ class Boosting:
         yield from self._unsplit(step)
         yield from self._few_leaves(step)
         yield from self._uphill(step)
+        yield from self._without_sigmoid(step)
         yield from self._uncensored(step)
         yield from self._ungrouped(step)
         yield from self._scattered(step)
@@ -270,6 +273,25 @@ class Boosting:
                     worker=group.record.worker,
                     remedy="return the derivative of the loss by the raw margin, as"
                     " prediction - label for a squared error, a Poisson or a logistic loss",
+                )
+
+    def _without_sigmoid(self, step: StepView) -> Findings:
+        """Find objectives of the script that take margins for probabilities."""
+        for group in prefixed(step, "boosting", f"{_OF_PROBABILITIES}$"):
+            self.is_judged = True
+            if group[0].scalar:
+                yield self._rule.finding(
+                    step,
+                    group[0],
+                    "the objective is that of a logistic loss, with raw margins in the place of"
+                    " probabilities: its hessian is margin * (1 - margin), which is negative for"
+                    " margins below 0 and above 1",
+                    condition="without_sigmoid",
+                    value=1.0,
+                    threshold=0.0,
+                    worker=group.record.worker,
+                    remedy="an objective is given raw margins: compute p = 1 / (1 + exp(-margin))"
+                    " first, and return p - label and p * (1 - p)",
                 )
 
     def _uncensored(self, step: StepView) -> Findings:

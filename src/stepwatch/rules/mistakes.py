@@ -401,6 +401,7 @@ SIGNS: Mapping[str, str] = {
     "few_leaves*": "setup",
     "unsplit*": "loss_input",
     "uphill*": "loss_input",
+    "without_sigmoid*": "loss_input",
     "uncensored*": "loss_input",
     "ungrouped*": "data",
     "constrained*": "setup",

@@ -88,7 +88,8 @@ class Setup(Rule):
     flipped or moved within a model, and their targets are not. ``first_weights``: a moving average
     of weights ends as what they began with. ``metric``: a metric counts what its labels are not.
     ``unsplit``: no tree of boosting has a split. ``uphill``: gradients of an objective that a
-    script brings along have the wrong sign. ``early_stopping``: the metric that ends boosting early
+    script brings along have the wrong sign. ``without_sigmoid``: or it takes margins for
+    probabilities. ``early_stopping``: the metric that ends boosting early
     gets worse from the first round on by what it is told, and better by its name, or while training
     makes it so. ``stops_on_trained``: that metric is of the data that are trained on, though others
     are evaluated. ``few_rounds``: boosting ends while it still improves as it did, and its learning

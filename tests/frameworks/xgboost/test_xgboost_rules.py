@@ -113,6 +113,20 @@ class TestSetup:
         found_of = [one.condition for one in found(Trial(tmp_path / "run"), "setup")[0]]
         assert conditions == [one for one in found_of if one == "uphill"]
 
+    @pytest.mark.parametrize("takes", ["margins", "probabilities"])
+    def test_an_objective_that_forgets_the_sigmoid(self, tmp_path, takes):
+        x = table()
+
+        def logistic(margins, data):
+            chances = 1 / (1 + np.exp(-margins)) if takes == "probabilities" else margins
+            return chances - data.get_label(), chances * (1 - chances)
+
+        with XGBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            data = xgboost.DMatrix(x, label=x[:, 0] > 0)
+            xgboost.train({"base_score": 0.5}, data, 15, obj=logistic)
+        found_of = [one.condition for one in found(Trial(tmp_path / "run"), "setup")[0]]
+        assert ["without_sigmoid"] * (takes == "margins") == found_of
+
     @pytest.mark.parametrize(
         ("rate", "rounds", "conditions"),
         [(0.001, 150, ["few_rounds"]), (0.01, 60, ["few_rounds"]), (0.3, 20, []), (0.02, 100, [])],

@@ -23,7 +23,7 @@ from ...model.steps import Mode
 from ..base import Hook
 from ..patching import ListenerPatches
 from ..shared_rows import shared_rows
-from .objectives import OF_LOGARITHMS, Curvature, ObjectiveListener, likelier_as_exposures
+from .objectives import OF_LOGARITHMS, Objective, ObjectiveListener, likelier_as_exposures
 from .rounds import (
     FIRST_ROWS,
     EvaluationSet,
@@ -123,7 +123,7 @@ class BoostingHook(Hook):
         self._num_unsplit: int | None = None
         self._ending: BaseException | None = None
         # Of objectives that scripts bring along, by the model that is trained.
-        self._curvatures: weakref.WeakKeyDictionary[Any, Curvature] = weakref.WeakKeyDictionary()
+        self._objectives: weakref.WeakKeyDictionary[Any, Objective] = weakref.WeakKeyDictionary()
         self.attach()
 
     def attach(self) -> None:
@@ -163,16 +163,16 @@ class BoostingHook(Hook):
     @guarded
     def note_objective(self, booster: Any, margins: Any, found: Any) -> None:
         """An objective of the script returned gradients and hessians."""
-        known = self._curvatures.setdefault(booster, Curvature())
-        gradients = found[0]
-        are_arrays = type(margins) is np.ndarray and type(gradients) is np.ndarray
+        known = self._objectives.setdefault(booster, Objective())
+        gradients, hessians = found
+        are_arrays = all(type(one) is np.ndarray for one in (margins, gradients, hessians))
         if self.active and known.is_open and are_arrays:
-            known.add(margins, gradients)
+            known.add(margins, gradients, hessians)
 
-    def curvature(self, booster: Any) -> float | None:
+    def known_of_objective(self, booster: Any) -> dict[str, float]:
         """Return what is known of the objective of a model, while it is looked at."""
-        known = self._curvatures.get(booster)
-        return known.share if known is not None and known.is_open else None
+        known = self._objectives.get(booster)
+        return known.known() if known is not None and known.is_open else {}
 
     def is_ended(self) -> bool:
         """Return whether the training is to stop after the round that was observed.
@@ -256,8 +256,8 @@ class BoostingHook(Hook):
             if self._num_unsplit is not None:
                 count = np.asarray(self._num_unsplit, np.int64)
                 self._observe_named("boosting", "unsplit_rounds", count)
-        if trained.curvature is not None:
-            self._observe_named("boosting", "curvature", np.asarray(trained.curvature))
+        for name, value in trained.objective.items():
+            self._observe_named("boosting", name, np.asarray(value))
         known = {each.name: each for each in one.metrics}
         trains = {each.metric: each.value for each in one.metrics if each.trains}
         held_out = {each.metric: each.value for each in reversed(one.metrics) if not each.trains}

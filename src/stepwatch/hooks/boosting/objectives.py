@@ -1,4 +1,4 @@
-"""Objectives that a script brings along: whether their gradients have the sign of a loss."""
+"""Objectives that a script brings along: whether their derivatives are those of a loss."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from ...numerics.measures import Floats
 Array = npt.NDArray[np.generic]
 #: At most so many rounds are compared, and nothing is said of fewer.
 _MOST_ROUNDS, _LEAST_ROUNDS = 12, 5
+# Labels are found up to this of margins and derivatives, which may be float32.
+_EXACT = 1e-3
 
 
 #: Objectives whose margins are the logarithms of what is predicted, by how they end.
@@ -94,25 +96,67 @@ def with_objectives(
     return update
 
 
-class Curvature:
-    """Whether the gradients of an objective rise with its margins from round to round.
+def takes_margins_for_probabilities(
+    margins: Array, gradients: Array, hessians: Array
+) -> bool | None:
+    """Return whether an objective takes raw margins for probabilities; ``None`` if unknown.
 
-    Of a convex loss they do, row by row: what is returned is 1. It is -1 where they have the wrong
-    sign, and boosting goes uphill.
+    With a label y, 0 or 1, the derivatives of the logistic loss by the margin are w (p - y) and
+    w p (1 - p), where p is the sigmoid of the margin. An objective that forgets the sigmoid returns
+    them with the margin m in the place of p: then m - m (1 - m) * gradient / hessian is y.
+
+    Args:
+        margins: What it was given,
+        gradients: and what it returned, one for each row.
+        hessians: The same.
+
+    Example:
+        >>> margins, labels = np.array([0.5, 0.2, -0.1]), np.array([1, 0, 1])
+        >>> hessians = margins * (1 - margins)
+        >>> takes_margins_for_probabilities(margins, margins - labels, hessians)
+        True
+        >>> chances = 1 / (1 + np.exp(-margins))
+        >>> hessians = chances * (1 - chances)
+        >>> takes_margins_for_probabilities(margins, chances - labels, hessians)
+        False
+    """
+    m, g, h = (np.asarray(one, np.float64).reshape(-1) for one in (margins, gradients, hessians))
+    if not m.size == g.size == h.size:
+        return None
+    m, g, h = (one[(m > 0.02) & (m < 0.98)] for one in (m, g, h))  # others may have been clipped
+    if not m.size:
+        return None
+    if not (h > 0).all():
+        return False
+    labels = m - m * (1 - m) * g / h
+    return bool((np.minimum(np.abs(labels), np.abs(labels - 1)) < _EXACT).all())
+
+
+class Objective:
+    """What an objective of the script returns from round to round.
+
+    Of a convex loss gradients rise with margins, row by row: the curvature is 1. It is -1 where
+    they have the wrong sign, and boosting goes uphill.
     """
 
     def __init__(self) -> None:
+        self._num_rounds = 0
         self._last: tuple[Floats, Floats] | None = None
         self._shares: list[float] = []
+        self._of_probabilities: list[bool] = []
 
     @property
     def is_open(self) -> bool:
         """Whether another round is wanted."""
-        return len(self._shares) < _MOST_ROUNDS
+        return self._num_rounds <= _MOST_ROUNDS
 
-    def add(self, margins: Array, gradients: Array) -> None:
+    def add(self, margins: Array, gradients: Array, hessians: Array) -> None:
         """Add what an objective was given and returned in a round, of the same size each."""
+        self._num_rounds += 1
         m, g = (np.array(one, np.float64).reshape(-1) for one in (margins, gradients))
+        found = takes_margins_for_probabilities(m, g, hessians)
+        if found is not None:
+            self._of_probabilities.append(found)
         last, self._last = self._last, (m, g)
         if last is None or not last[0].size == m.size == g.size:
             return
@@ -122,10 +166,19 @@ class Curvature:
         if np.isfinite(share):
             self._shares.append(share)
 
-    @property
-    def share(self) -> float | None:
-        """What rises less what falls, of all changes, from -1 to 1; ``None`` after few rounds.
+    def known(self) -> dict[str, float]:
+        """Return what is known after some rounds; nothing after few.
 
-        The median over rounds, of how each row's gradient and margin changed, multiplied.
+        Returns:
+            ``curvature``: what rises less what falls, of all changes, from -1 to 1: the median over
+            rounds, of how each row's gradient and margin changed, multiplied. ``of_probabilities``:
+            1 where each round that tells took margins for probabilities, else 0.
         """
-        return float(np.median(self._shares)) if len(self._shares) >= _LEAST_ROUNDS else None
+        if self._num_rounds < _LEAST_ROUNDS:
+            return {}
+        known = {}
+        if len(self._shares) >= _LEAST_ROUNDS:
+            known["curvature"] = float(np.median(self._shares))
+        if self._of_probabilities:
+            known["of_probabilities"] = float(all(self._of_probabilities))
+        return known

@@ -345,8 +345,8 @@ class TrainedModel:
             for better, 1 for more.
         censored: Share of the rows of training whose event was not seen, only that it was not
             until then, or from then to then; ``None`` where no times of events are learnt.
-        curvature: 1 where gradients of an objective of the script rise with margins, -1 where they
-            fall; ``None`` where there is none, or it is not looked at any more.
+        objective: What is known of an objective of the script, see ``Objective.known``; nothing
+            where there is none, or it is not looked at any more.
     """
 
     model: Model
@@ -354,7 +354,7 @@ class TrainedModel:
     begins: bool
     stops_by: Mapping[str, float] = field(default_factory=dict)
     censored: float | None = None
-    curvature: float | None = None
+    objective: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
