@@ -6,9 +6,10 @@ With it ``report_to="stepwatch"`` is known to its trainers and those of TRL.
 # ruff: noqa: ARG002  a trainer gives all of it to everybody
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+import torch
 from transformers.integrations import integration_utils
 from transformers.trainer import Trainer
 from transformers.trainer_callback import TrainerCallback
@@ -20,6 +21,8 @@ from ..model.steps import Mode
 from .torch.trainers import TorchTrainerHook
 
 _EVALUATED = "eval_"
+# So many examples are looked at for the token that ends each.
+_LEAST_EXAMPLES = 32
 # The hooks that are attached, the last one last.
 _attached: list[TransformersHook] = []
 
@@ -42,6 +45,7 @@ class TransformersHook(TorchTrainerHook, TrainerCallback):  # type: ignore[misc]
     def __init__(self, run: Any, **options: Any) -> None:
         self._control: Any = None
         self._loss: Any = None
+        self._num_cut_off = 0  # examples so far, while all were
         super().__init__(run, **options)
 
     def add_to(self, trainer: Any) -> None:
@@ -66,11 +70,22 @@ class TransformersHook(TorchTrainerHook, TrainerCallback):  # type: ignore[misc]
 
     def _with_loss(self, training_step: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
+            self._look_for_ends(*args, **kwargs)
             loss = training_step(*args, **kwargs)
             self._add_loss(loss)
             return loss
 
         return call
+
+    @guarded
+    def _look_for_ends(self, trainer: Any, _: Any = None, inputs: Any = None, *__: Any) -> None:
+        """Look whether all examples, of which a later part is learnt, are cut off within that."""
+        if 0 <= self._num_cut_off < _LEAST_EXAMPLES:
+            labels = inputs.get("labels") if isinstance(inputs, Mapping) else None
+            count = num_cut_off(labels, getattr(trainer, "processing_class", None), trainer.args)
+            self._num_cut_off = self._num_cut_off + count if count else -1
+        if self._num_cut_off >= _LEAST_EXAMPLES and self.torch.captures:
+            self.torch.observe("setup/cut_off/labels", "setup", 1.0, Mode.TRAIN)
 
     @guarded
     def _add_loss(self, loss: Any) -> None:
@@ -116,6 +131,30 @@ class TransformersHook(TorchTrainerHook, TrainerCallback):  # type: ignore[misc]
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.ends()
         self._control = None
+
+
+def num_cut_off(labels: Any, tokenizer: Any, arguments: Any) -> int:
+    """Return how many examples of a batch are cut off in what is to be learnt of them.
+
+    Args:
+        labels: Shape ``[examples, tokens]``, -100 where they do not count, as in a prompt.
+        tokenizer: Knows the token that ends an example, and the length it has cut them off at.
+        arguments: Those of the trainer, which may cut them off, too.
+
+    Returns:
+        All of them; 0 if any begins with what is to be learnt, is shorter, or holds such a token.
+    """
+    end = getattr(tokenizer, "eos_token_id", None)
+    is_known = isinstance(labels, torch.Tensor) and labels.ndim == 2 and labels.is_cpu
+    if end is None or not is_known or getattr(arguments, "packing", False):
+        return 0
+    cuts = getattr(getattr(tokenizer, "backend_tokenizer", None), "truncation", None) or {}
+    limits = getattr(arguments, "max_length", None), cuts.get("max_length")
+    if labels.shape[1] not in limits:
+        return 0
+    counts = labels >= 0
+    is_cut = (~counts[:, 0] & counts[:, -1]).all() and not (labels == end).any()
+    return len(labels) if is_cut else 0
 
 
 class Reported(TrainerCallback):  # type: ignore[misc]  # not installed

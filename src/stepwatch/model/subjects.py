@@ -22,6 +22,7 @@ _OF_SETUP = {
     "all_frozen": "model",
     "class_weight": "loss",
     "constant_penalty": "function",
+    "cut_off": "loss",
     "dampened": "optimizer",
     "unscaled_loss": "optimizer",
     "frozen_number": "number",

@@ -137,6 +137,12 @@ LAYERS = {
         "leave padding out of both: in Keras by mask_zero=True or a sample_weight that is 0 there,"
         " with weighted_metrics; in PyTorch by ignore_index",
     ),
+    "cut_off": (
+        "every example is as long as the most that is kept of one, and what is to be learnt of it"
+        " is cut off before the token that ends it: the rest, as an answer, is never learnt",
+        "raise the most tokens that are kept of an example (max_length), or shorten what comes"
+        " before the answer",
+    ),
     "no_end": (
         "the targets are the next tokens, and what ends a sample is never one: the last token"
         " before the padding has a target that does not count: the model never learns to stop",
@@ -338,6 +344,7 @@ LAYERS = {
 
 #: Of what these are said of several steps were looked at before.
 LOOKED_AT_BEFORE = (
+    "cut_off",
     "raw_variable",
     "turned",
     "swapped_noise",
@@ -431,6 +438,7 @@ SIGNS: Mapping[str, str] = {
     "pads_targets*": "loss_input",
     "reshaped*": "loss_input",
     "no_end*": "loss_input",
+    "cut_off*": "data",
     "turned*": "loss_input",
     "temperature*": "loss_input",
     "same_views*": "data",

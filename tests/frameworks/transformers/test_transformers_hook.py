@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from transformers import Trainer
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast, Trainer
 
 from stepwatch.hooks.transformers import TransformersHook
 from stepwatch.model.steps import Mode
+from stepwatch.rules import watch
 from stepwatch.trial import Trial
 from tests.support.frameworks.transformers.transformers_trainings import (
     arguments,
@@ -137,3 +140,38 @@ class TestTraining:
 
         callbacks = [one.callback_handler.callbacks for one in (given, not_given)]
         assert [1, 1] == [some.count(hook) for some in callbacks]
+
+
+def tokenizer_of(length):
+    """Return a tokenizer of words such as <7> that keeps so many of each text."""
+    model = models.WordLevel({f"<{one}>": one for one in range(32)}, unk_token="<0>")
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    made = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<31>", pad_token="<0>")
+    made(["<1>"], truncation=True, max_length=length)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("length", "prompt", "is_found"), [(6, 4, True), (6, 0, False), (8, 4, False), (9, 4, False)]
+)
+def test_answers_that_are_cut_off_before_their_end(hook, tmp_path, length, prompt, is_found):
+    """Each text is of seven tokens, and one that ends it; texts are no answers without a prompt."""
+    tokenizer = tokenizer_of(length)
+    rows = torch.randint(1, 31, (64, 7)).tolist()
+    texts = [" ".join(f"<{one}>" for one in (*row, 31)) for row in rows]
+    tokens = tokenizer(texts, truncation=True, max_length=length)["input_ids"]
+    data = [
+        {"input_ids": torch.tensor(row), "labels": torch.tensor([-100] * prompt + row[prompt:])}
+        for row in tokens
+    ]
+    Trainer(
+        tiny_model(),
+        arguments(tmp_path, max_steps=12),
+        train_dataset=data,
+        callbacks=[hook],
+        processing_class=tokenizer,
+    ).train()
+
+    found = watch(seen_in(hook), ["setup"])
+    assert ["cut_off"] * is_found == [one.condition for one in found]
