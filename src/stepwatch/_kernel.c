@@ -360,7 +360,7 @@ static int is_readable(const ArrayStruct *array, int kind)
     return as_it_is && is_dense && (size_t)array->itemsize == ITEMSIZE[kind];
 }
 
-static int is_row(const ArrayStruct *array, char typekind, int length)
+static int is_row(const ArrayStruct *array, char typekind, Py_ssize_t length)
 {
     int needed = C_CONTIGUOUS | ALIGNED | NATIVE | WRITEABLE;
     return (array->flags & needed) == needed && array->typekind == typekind
@@ -620,6 +620,14 @@ static PyObject *py_count_exponents(PyObject *module, PyObject *const *args, Py_
     Py_RETURN_TRUE;
 }
 
+/* Return 1 if the elements are unsigned integers of a width that has a digest, in C order. */
+static int are_words(const ArrayStruct *array)
+{
+    int needed = C_CONTIGUOUS | ALIGNED | NATIVE, width = array->itemsize;
+    return (array->flags & needed) == needed
+        && (width == 1 || width == 2 || width == 4 || width == 8);
+}
+
 static PyObject *py_digest(PyObject *module, PyObject *const *args, Py_ssize_t num_args)
 {
     (void)module;
@@ -633,12 +641,11 @@ static PyObject *py_digest(PyObject *module, PyObject *const *args, Py_ssize_t n
     uint64_t start = PyLong_AsUnsignedLongLong(args[1]), result;
     if (start == (uint64_t)-1 && PyErr_Occurred())
         return NULL;
-    int needed = C_CONTIGUOUS | ALIGNED | NATIVE, width = source->itemsize;
-    if ((source->flags & needed) != needed
-        || (width != 1 && width != 2 && width != 4 && width != 8))
+    if (!are_words(source))
         Py_RETURN_NONE;
 
     size_t count = count_elements(source);
+    int width = source->itemsize;
     if (count > GIL_COUNT) {
         Py_BEGIN_ALLOW_THREADS
         result = digest(source->data, count, width, start);
@@ -647,6 +654,42 @@ static PyObject *py_digest(PyObject *module, PyObject *const *args, Py_ssize_t n
         result = digest(source->data, count, width, start);
     }
     return PyLong_FromUnsignedLongLong(result);
+}
+
+static PyObject *py_digest_rows(PyObject *module, PyObject *const *args, Py_ssize_t num_args)
+{
+    (void)module;
+    if (num_args != 2) {
+        PyErr_Format(PyExc_TypeError, "digest_rows takes 2 arguments, got %zd", num_args);
+        return NULL;
+    }
+    const ArrayStruct *source = array_struct(args[0]);
+    const ArrayStruct *target = source ? array_struct(args[1]) : NULL;
+    if (!target)
+        return NULL;
+    Py_ssize_t num_rows = source->nd > 0 ? source->shape[0] : 0;
+    if (source->nd < 1 || !is_row(target, 'u', num_rows)) {
+        PyErr_SetString(PyExc_ValueError, "need an array with rows, and a writable, contiguous"
+                        " uint64 row of as many elements");
+        return NULL;
+    }
+    if (!are_words(source))
+        Py_RETURN_FALSE;
+
+    size_t count = num_rows ? count_elements(source) / (size_t)num_rows : 0;
+    int width = source->itemsize;
+    const char *data = source->data;
+    uint64_t *digests = target->data;
+    if ((size_t)num_rows * count > GIL_COUNT) {
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t row = 0; row < num_rows; row++)
+            digests[row] = digest(data + row * count * width, count, width, 0);
+        Py_END_ALLOW_THREADS
+    } else {
+        for (Py_ssize_t row = 0; row < num_rows; row++)
+            digests[row] = digest(data + row * count * width, count, width, 0);
+    }
+    Py_RETURN_TRUE;
 }
 
 static PyObject *py_crc32c(PyObject *module, PyObject *const *args, Py_ssize_t num_args)
@@ -697,6 +740,9 @@ static PyMethodDef METHODS[] = {
     {"digest", (PyCFunction)(void (*)(void))py_digest, METH_FASTCALL,
      "digest(source, start): return the digest of an array, None where it cannot be read.\n\n"
      "source is its __array_struct__; its first element is element start of the tensor."},
+    {"digest_rows", (PyCFunction)(void (*)(void))py_digest_rows, METH_FASTCALL,
+     "digest_rows(source, target): fill a row of uint64 with the digest of each source[i].\n\n"
+     "Both are their __array_struct__. False, and nothing done, where source cannot be read."},
     {"count_exponents", (PyCFunction)(void (*)(void))py_count_exponents, METH_FASTCALL,
      "count_exponents(source, kind, target): fill a row with a histogram of exponents.\n\n"
      "As summarize does, with a row of int64."},

@@ -78,6 +78,17 @@ def digest(source: object, start: int, /) -> int | None:
         start: Which element of the tensor the first of them is.
     """
 
+def digest_rows(source: object, target: object, /) -> bool:
+    """Fill a row with the digest of each ``source[i]``; False if it cannot be read.
+
+    Args:
+        source: ``__array_struct__`` of the array, contiguous in C order, of one axis or more.
+        target: ``__array_struct__`` of a contiguous, writable uint64 row of as many elements.
+
+    Raises:
+        ValueError: A target that is no such row.
+    """
+
 def crc32c(data: object, start: int = 0, portable: bool = False, /) -> int:
     """Return the CRC-32C (Castagnoli) of some bytes; large ones without the GIL.
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from stepwatch.numerics import digest as of_digest
-from stepwatch.numerics.digest import digest
+from stepwatch.numerics.digest import digest, row_digests
 from stepwatch.numerics.elements import BLOCK
 from tests.support.numeric_arrays import COMPLEX, REAL, SWAPPED, array_of_bits, arrays
 
@@ -152,3 +152,24 @@ class TestDigest:
         """Text, objects and bytes that mean nothing to us."""
         with pytest.raises(TypeError, match="no digest of dtype"):
             digest(array)
+
+
+class TestRows:
+    @for_all
+    @given(arrays(REAL + SWAPPED))
+    def test_each_has_the_digest_that_it_has_alone(self, array):
+        rows = np.atleast_1d(array)
+
+        assert [digest(row) for row in rows] == row_digests(rows).tolist()
+
+    def test_rows_with_gaps(self):
+        array = np.arange(60.0).reshape(6, 10)
+
+        for rows in (array[::2], array[:, ::3], array.T, array[:0], array[:, :0]):
+            assert [digest(row) for row in rows] == row_digests(rows).tolist()
+
+    def test_a_target_that_does_not_fit_is_refused(self, way):
+        if way == "kernel":
+            rows, target = np.zeros((3, 2), np.uint32), np.zeros(2, np.uint64)
+            with pytest.raises(ValueError, match="as many elements"):
+                of_digest._kernel.digest_rows(rows.__array_struct__, target.__array_struct__)

@@ -31,6 +31,7 @@ _KEEPS_LOCALS = sys.version_info < (3, 13)
 LEAST_RETURNS, _MOST_ELEMENTS = 8, 1 << 16
 #: Discounts that are looked for: 1 adds up, as much else does.
 LEAST_DISCOUNT, MOST_DISCOUNT = 0.3, 0.9999
+_WORD = re.compile(r"\b[^\W\d]\w*\b(?![\"'])")  # none before a string, as of r"\d"
 # What people call the rewards of one or several episodes.
 _REWARDS = re.compile(
     r"((all|ep|episode|batch|b|buf|buffer)_)?(r|rs|rews?|rewards?|deltas?|td_errors?)"
@@ -167,6 +168,8 @@ def returns_of_script() -> dict[str, float]:
         ``policy`` called ``policy/forward_returns/REWARDS/RETURNS`` and ``policy/reversed_returns/
         ...``. Time is the first axis.
     """
+    if not any(_has_rewards(frame.f_code.co_filename) for frame in script_frames()):
+        return {}  # as in most trainings, whose variables need not be looked at
     variables: dict[str, Any] = {}
     for name, value in script_variables():
         variables.setdefault(name, value)
@@ -246,6 +249,16 @@ def has_discount() -> bool:
             if is_number and _DISCOUNT.fullmatch(one):
                 return True
     return False
+
+
+@lru_cache(maxsize=64)
+def _has_rewards(file: str) -> bool:
+    """Return whether anything in a file is called as rewards are; if it cannot be read, it may."""
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return True
+    return any(map(_REWARDS.fullmatch, set(_WORD.findall(text))))
 
 
 def _longest_episodes(
