@@ -31,7 +31,8 @@ _KEEPS_LOCALS = sys.version_info < (3, 13)
 LEAST_RETURNS, _MOST_ELEMENTS = 8, 1 << 16
 #: Discounts that are looked for: 1 adds up, as much else does.
 LEAST_DISCOUNT, MOST_DISCOUNT = 0.3, 0.9999
-_WORD = re.compile(r"\b[^\W\d]\w*\b(?![\"'])")  # none before a string, as of r"\d"
+# No part of a string, as of "%r" or r"x".
+_WORD = re.compile(r"(?<![!%\\])\b[^\W\d]\w*\b(?![\"'])")
 # What people call the rewards of one or several episodes.
 _REWARDS = re.compile(
     r"((all|ep|episode|batch|b|buf|buffer)_)?(r|rs|rews?|rewards?|deltas?|td_errors?)"
