@@ -392,7 +392,9 @@ class Training:
         waits = parameters.of_keras & (is_old | (not moved.any()))
         unheld = memory[:, _UNHELD] + ~(is_zero | waits)
         memory[:, _UNHELD] = np.where(parameters.unheld & ~moved, unheld, 0)
-        replaced = parameters.is_replaced() & ~moved
+        # Where no optimizer holds any, of those that one held: others are told for themselves.
+        was_held = (memory[:, _HELD] > 0) & ~is_zero
+        replaced = parameters.is_replaced() & ~moved & (parameters.held.any() | was_held)
         memory[:, _REPLACED] = np.where(replaced, memory[:, _REPLACED] + 1, 0)
         memory[:, _DOUBLED] = np.where(parameters.doubled, memory[:, _DOUBLED] + 1, 0)
         frozen_again = parameters.frozen & (memory[:, _GOT_ONE] > 0)
