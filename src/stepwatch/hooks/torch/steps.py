@@ -99,6 +99,11 @@ class Steps:
         return self._recorder.counter.peek(Mode.TRAIN)[1] if last is None else last[1] + 1
 
     @property
+    def is_updated_by_hand(self) -> bool:
+        """Whether gradients were computed that the script makes use of, and no optimizer."""
+        return self._by_hand
+
+    @property
     def in_optimizer(self) -> bool:
         """Whether an optimizer is in its step; what runs now is its closure."""
         return self._in_optimizer

@@ -21,6 +21,7 @@ from ...model.record import TensorInfo
 from ...model.steps import Mode
 from ..data_helpers import FOLDS
 from .autograd import SingularOperations, find_non_finite, operation
+from .bare_tensors import BareTensors
 from .collectors.activations import Activity, Quantiles, Routing
 from .collectors.attention import Attention
 from .collectors.averaging import GradientAveraging
@@ -171,6 +172,7 @@ class Tracker(HookGuard):
         self._profile = profile = ProfileCollector(recorder)
         activity = Activity(attention.innermost, current, summaries)
         quantiles = Quantiles(parameters, summaries)
+        self._bare = BareTensors(names, self.optimizers)
         self._dependence = dependence = Dependence(summaries)
         clipping = Clipping(observer, current)
         supervision = Supervision(
@@ -228,7 +230,7 @@ class Tracker(HookGuard):
             ("wrapped", averaging.wrapped),
             ("reducer_prepared", averaging.prepared),
             ("all_reduced", averaging.summed),
-            ("differentiated", derivatives.taken),
+            ("differentiated", self._differentiated, derivatives.taken),
             ("norm_clipped", clipping.norm_clipped),
             ("before_value_clipping", clipping.before_value_clipping),
             ("value_clipped", clipping.value_clipped),
@@ -286,6 +288,7 @@ class Tracker(HookGuard):
             ("before_optimizer", self.before_any_optimizer),
             ("after_optimizer", self.after_any_optimizer),
             ("scheduler_step", loop.scheduled),
+            ("differentiated", self._differentiated),
             ("logged", logged.observe),
         ):
             self.events.subscribe_at(Detail.LOSSES, event, subscriber)
@@ -515,6 +518,7 @@ class Tracker(HookGuard):
 
     def _on_loss(self, what: str, value: object, call: LossCall | None = None) -> None:
         if isinstance(value, torch.Tensor) and value.numel() == 1:
+            self._begin_bare(value, differentiates=False)
             self.steps.on_loss(value)
             name = self.losses.name(self.steps.last_mode, what)
             step = self.steps.current()
@@ -600,6 +604,7 @@ class Tracker(HookGuard):
 
     def before_thin_backward(self, roots: object) -> None:
         self._loop.num_backward_calls += 1
+        self._begin_bare(roots)
         self.steps.before_backward()
         self.gather()
         if not self._loss_since_backward and isinstance(roots, torch.Tensor) and roots.numel() == 1:
@@ -607,6 +612,52 @@ class Tracker(HookGuard):
         self._loss_since_backward = False
         if self.steps.current().has_only_losses:
             self.keep_singular(roots)
+
+    def _begin_bare(self, loss: object, *, differentiates: bool = True) -> None:
+        """A loss was computed: begin a step, if it is of bare tensors that were updated since.
+
+        Args:
+            differentiates: Gradients of it are about to be computed, or were.
+        """
+        if type(loss) is not torch.Tensor or loss.numel() != 1:
+            return
+        if self.root is not None or in_transform():
+            return
+        model = self._bare.model
+        if loss.requires_grad:
+            if differentiates or model is not None:
+                model = self._bare.found(loss, looks=self.events.detail is Detail.FULL)
+            is_new = model is not None and self.names.of(model) is None
+            begins = is_new or (self.steps.is_updated_by_hand and self._bare.are_updated())
+        else:
+            begins = self._bare.is_alone and not torch.is_grad_enabled()  # an evaluation
+        if model is not None and begins:
+            self._begin(model, ())
+
+    def _differentiated(
+        self, outputs: object, inputs: object, found: object, *, makes_graph: bool
+    ) -> None:
+        """``torch.autograd.grad`` returned: it may be what a script updates bare tensors by."""
+        loss, *others = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
+        if makes_graph or others or self.root is not None or type(loss) is not torch.Tensor:
+            return
+        is_full = self.events.detail is Detail.FULL
+        if loss.numel() != 1 or self._bare.found(loss, looks=is_full) is None:
+            return
+        both = [one if isinstance(one, (list, tuple)) else (one,) for one in (inputs, found)]
+        pairs = [
+            (tensor, gradient)
+            for tensor, gradient in zip(*both, strict=False)
+            if isinstance(tensor, torch.Tensor) and tensor.is_leaf and tensor.grad is None
+        ]
+        try:
+            for tensor, gradient in pairs:
+                tensor.grad = gradient
+            (self._before_backward if is_full else self.before_thin_backward)(loss)
+            (self._after_backward if is_full else self._after_thin_backward)()
+        finally:
+            for tensor, _ in pairs:
+                tensor.grad = None
 
     def keep_singular(self, roots: object) -> None:
         """Note what may make the gradients of a step infinite that is not observed in full."""
@@ -630,6 +681,7 @@ class Tracker(HookGuard):
         self.graphs.slots.clear()  # graphs that ran again, to be differentiated
         by_hand = self.parameters.are_updated_by_hand()
         self.steps.after_backward(by_hand=by_hand)
+        self._bare.keep()
         return by_hand
 
     def _on_zero_grad(self, owner: object) -> None:
