@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stepwatch.hooks.nearest import NearestSamples
+from stepwatch.hooks.nearest import NearestLabels, NearestSamples
 from stepwatch.model.steps import Mode
 
 RNG = np.random.default_rng(0)
@@ -105,3 +105,48 @@ def test_few_samples_say_nothing():
     nearest = NearestSamples()
     for mode in (Mode.TRAIN, Mode.EVAL):
         assert {} == nearest.add(mode, "", tables(31))
+
+
+class TestLabels:
+    """Two clusters, whose places tell their labels."""
+
+    labels = np.arange(96) % 2
+    rows = (RNG.normal(size=(96, 5)) + 6 * labels[:, None]).astype(np.float32)
+
+    def compared(self, labels, predictions, number=64, mode=Mode.EVAL):
+        nearest = NearestLabels()
+        assert {} == nearest.add(
+            Mode.TRAIN, "mse", self.rows[:number], labels[:number], labels[:number]
+        )
+        return nearest.add(mode, "mse", self.rows[number:], labels[number:], predictions[number:])
+
+    def test_of_classes_those_that_are_wrong_are_counted(self):
+        assert {
+            "evaluation/compared/mse": 32.0,
+            "evaluation/wrong/mse": 16.0,
+            "evaluation/nearest_wrong/mse": 0.0,
+        } == self.compared(self.labels, np.zeros_like(self.labels))
+
+    def test_of_numbers_squares_are_added_up(self):
+        targets = 3.0 * self.labels[:, None]
+        found = self.compared(targets, np.full_like(targets, 1.0))
+
+        assert {
+            "evaluation/compared/mse": 32.0,
+            "evaluation/squares/mse": 16 * 1.0 + 16 * 4.0,
+            "evaluation/nearest_squares/mse": 0.0,
+            "evaluation/mean_squares/mse": 32 * 1.5**2,
+        } == found
+
+    def test_few_samples_of_the_training_tell_nothing(self):
+        assert {} == self.compared(self.labels, self.labels, number=16)
+
+    def test_samples_that_were_trained_on_are_left_out(self):
+        nearest = NearestLabels()
+        nearest.add(Mode.TRAIN, "mse", self.rows, self.labels, self.labels)
+
+        assert {} == nearest.add(Mode.EVAL, "mse", self.rows, self.labels, self.labels)
+
+    def test_what_is_not_finite_is_not_compared(self):
+        predictions = np.full((96, 1), np.nan)
+        assert {} == self.compared(3.0 * self.labels[:, None], predictions)

@@ -28,6 +28,7 @@ from .losses import (
     confusion,
     log_partition,
     relative_spread,
+    told_of_samples,
 )
 from .nearest import NearestSamples, pairing
 from .observations import (
@@ -142,6 +143,25 @@ class Evidence:
                 known = name.partition("/")[2]
                 self.numbers(step, "evaluations", self._nearest.add(step.mode, known, batch))
                 return
+
+    def compared(
+        self,
+        step: OpenStep,
+        calls: Mapping[str, LossCall],
+        batches: Sequence[str],
+        value_of: Lookup,
+    ) -> None:
+        """Add how far predictions are off, and the labels of the nearest samples trained on."""
+        given = [one for one in batches if not NO_DATA.search(one.rpartition("/")[2])]
+        for name, call in calls.items() if given and step.wants("evaluations") else ():
+            batch = value_of(given[0])
+            prediction, label = value_of(f"prediction/{name}"), value_of(f"label/{name}")
+            if batch is None or prediction is None or label is None:
+                continue
+            told = told_of_samples(call.function, prediction, label)
+            if told is not None:
+                found = self._nearest.labels.add(step.mode, name, batch, told[1], told[0])
+                self.numbers(step, "evaluations", found)
 
     def targets(
         self,

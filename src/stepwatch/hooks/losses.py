@@ -203,6 +203,42 @@ def confusion(call: LossCall, prediction: Array, label: Array) -> Counts | None:
     return _counted(meant[is_class], prediction.argmax(1)[is_class], num_classes)
 
 
+# Losses of numbers, of so few for each sample that a label is told by that of a sample like it.
+_OF_NUMBERS = ("mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss")
+_MOST_NUMBERS = 16
+
+
+def told_of_samples(function: str, prediction: Array, label: Array) -> tuple[Array, Array] | None:
+    """Return what is predicted of each sample, and its label.
+
+    Args:
+        function: The loss, by the name that rules know it by.
+        prediction: As it takes it,
+        label: and the same of the label.
+
+    Returns:
+        Classes as integers, shape ``[samples]``, or numbers, shape ``[samples, numbers]``; ``None``
+        for what has more labels than samples, and for any other loss.
+    """
+    number = len(label) if label.ndim else 0
+    if not number or not prediction.ndim or len(prediction) != number:
+        return None
+    if (threshold := THRESHOLDS.get(function)) is not None:
+        if not prediction.size == label.size == number or not ((label == 0) | (label == 1)).all():
+            return None
+        both = prediction.reshape(-1).astype(np.float32) > threshold, label.reshape(-1)
+        return both[0].astype(np.int64), both[1].astype(np.int64)
+    if function in (OF_PROBABILITIES, CROSS_ENTROPY, "nll_loss") and prediction.ndim == 2:
+        meant = label_classes(label, prediction.shape)
+        if meant is None or meant.shape != (number,) or (meant < 0).any():
+            return None
+        return prediction.argmax(1), meant.astype(np.int64)
+    are_alike = prediction.shape == label.shape and label.size <= _MOST_NUMBERS * number
+    if function in _OF_NUMBERS and are_alike:
+        return prediction.reshape(number, -1), label.reshape(number, -1)
+    return None
+
+
 # What shares of a row of labels may differ by, and be the same.
 _SHARE = 1e-4
 

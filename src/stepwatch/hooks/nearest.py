@@ -1,7 +1,7 @@
 """What the nearest samples tell of the data that a model is given.
 
-Whether labels belong to their samples, and whether samples that are evaluated are like those that
-are trained on, whatever a model makes of them.
+Whether labels belong to their samples, whether samples that are evaluated are like those that are
+trained on, and how well these tell the labels of those, whatever a model makes of them.
 """
 
 from __future__ import annotations
@@ -78,6 +78,8 @@ class NearestSamples:
         self._trained: dict[tuple[str, str], dict[bytes, Array]] = {}
         self._evaluated: dict[tuple[str, str], dict[bytes, Array]] = {}
         self._next_look: dict[tuple[str, str], int] = {}
+        #: Compares their labels.
+        self.labels = NearestLabels()
 
     def add(self, mode: Mode, name: str, batch: Array) -> Mapping[str, float]:
         """Add samples.
@@ -119,6 +121,74 @@ class NearestSamples:
         return {f"evaluation/nearest_own{rest}": own, f"evaluation/nearest_of{rest}": float(number)}
 
 
+class NearestLabels:
+    """Compares what a model predicts with the label of the nearest sample that is trained on.
+
+    That is the least that can be told of other samples by so few (Cover and Hart: Nearest neighbor
+    pattern classification, 1967).
+    """
+
+    def __init__(self) -> None:
+        # By the loss and the form of samples and labels: both, by the bytes of the sample.
+        self._trained: dict[tuple[str, str], dict[bytes, tuple[Array, Array]]] = {}
+
+    def add(
+        self, mode: Mode, loss: str, batch: Array, labels: Array, predictions: Array
+    ) -> Mapping[str, float]:
+        """Add samples of which a loss was computed.
+
+        Args:
+            mode: What is done with them.
+            loss: Its name.
+            batch: Shape ``[samples, ...]``.
+            labels: Classes as integers, shape ``[samples]``, or numbers, ``[samples, numbers]``.
+            predictions: Of the model, of the same shape and kind.
+
+        Returns:
+            Of samples that are evaluated and that were not among those that are kept: how many
+            there are, how far the predictions are off in all, and how far the labels of the nearest
+            trained samples: so many classes are wrong, or the sum of squares, then that of the mean
+            of the trained labels as well.
+        """
+        rows = _rows(batch) if batch.ndim > 1 and batch.dtype.kind in "fiub" else batch[:0]
+        number = len(rows)
+        if not number or not number <= len(labels) == len(predictions):
+            return {}
+        labels, predictions = labels[:number], predictions[:number]
+        form = f"{batch.dtype.name}{batch.shape[1:]}{labels.dtype.kind}{labels.shape[1:]}"
+        if (loss, form) not in self._trained and len(self._trained) == _MOST_FORMS:
+            return {}
+        kept = self._trained.setdefault((loss, form), {})
+        keys = [row.tobytes() for row in rows]
+        if mode is Mode.TRAIN:
+            for key, row, label in zip(keys, rows, labels, strict=True):
+                if len(kept) < MOST_COMPARED:
+                    kept.setdefault(key, (row.copy(), label))
+            return {}
+        others = np.array([key not in kept for key in keys])
+        if mode is not Mode.EVAL or len(kept) < _FIRST_LOOK or not others.any():
+            return {}
+        trained, known = (np.array(one) for one in zip(*kept.values(), strict=True))
+        both = np.concatenate([trained, rows[others]])
+        numbers = (labels[others], predictions[others], known)
+        if not all(np.isfinite(one).all() for one in (both, *numbers)):
+            return {}
+        is_ids = batch.dtype.kind == "i" and batch.ndim == 2
+        both = _tf_idf(both) if is_ids else _scaled(both.astype(np.float64))
+        nearest = known[_distances(both)[len(trained) :, : len(trained)].argmin(1)]
+        meant, guessed = labels[others], predictions[others]
+        found = {f"evaluation/compared/{loss}": float(len(meant))}
+        if labels.dtype.kind == "i":
+            found[f"evaluation/wrong/{loss}"] = float((guessed != meant).sum())
+            found[f"evaluation/nearest_wrong/{loss}"] = float((nearest != meant).sum())
+        else:
+            mean = known.mean(0, np.float64)
+            for name, one in (("", guessed), ("nearest_", nearest), ("mean_", mean)):
+                off = np.square(np.subtract(one, meant, dtype=np.float64))
+                found[f"evaluation/{name}squares/{loss}"] = float(off.sum())
+        return found
+
+
 def _rows(batch: Array) -> Array:
     """Return the first samples, some elements of each, shape ``[samples, elements]``."""
     rows = batch[:MOST_COMPARED].reshape(min(len(batch), MOST_COMPARED), -1)
@@ -143,8 +213,14 @@ def _tf_idf(ids: Array) -> Floats:
 
 def _nearest(rows: Floats) -> npt.NDArray[np.intp]:
     """Return the place of the nearest other row of each, by Euclidean distance."""
-    squares = (rows**2).sum(1)
-    distances = squares[:, None] + squares - 2 * rows @ rows.T
+    distances = _distances(rows)
     np.fill_diagonal(distances, np.inf)
     places: npt.NDArray[np.intp] = distances.argmin(1)
     return places
+
+
+def _distances(rows: Floats) -> Floats:
+    """Return the squares of the Euclidean distances of all pairs of rows."""
+    squares = (rows**2).sum(1)
+    distances: Floats = squares[:, None] + squares - 2 * rows @ rows.T
+    return distances

@@ -18,6 +18,7 @@ from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import Floats, listed, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
+from .baselines import NearestLabels
 from .circumstances import SCALE_TARGETS, Circumstances
 from .classes import added
 from .data import ALL_DATA, Samples
@@ -320,7 +321,9 @@ class ChanceLevel(Rule):
     after the last TRAIN step. Where evaluations take nearly all of each class for one other,
     one to one, and training went below half of guessing, the numbers of classes are others
     (``renumbered``). Where a tenth or more of the evaluated labels is of classes of which training
-    had none at ``UNSEEN_LOOKS`` full steps or more, that is told (``unseen``).
+    had none at ``UNSEEN_LOOKS`` full steps or more, that is told (``unseen``). And where none of
+    these holds, evaluated samples whose labels those of the nearest samples of the training tell
+    better than the model does (``nearest``).
 
     Judged are steps with one such loss: two may play against each other. It gives no weights to
     classes or samples, and must have come to rest, within ``rest`` from the first half of the
@@ -372,6 +375,7 @@ class ChanceLevel(Rule):
         self._grows_slowly: dict[tuple[str, str], StepNumber] = {}
         self._held_out: dict[str, _HeldOut] = {}
         self._samples = Samples()
+        self._nearest, self._last_step = NearestLabels(), 0
         # Findings that are waited for, and at how many steps they began to be.
         self._waiting: dict[str, tuple[Finding, int]] = {}
         self._told: set[str] = set()  # losses that were found to be where guessing is
@@ -382,7 +386,9 @@ class ChanceLevel(Rule):
         self._samples.add(step)
         if not step.trains:
             self._add_held_out(step)
+            self._nearest.add(step)
             return
+        self._last_step = step.train_step
         for held_out in self._held_out.values():
             held_out.end()
         self._circumstances.add(step)
@@ -428,6 +434,13 @@ class ChanceLevel(Rule):
                 held_out.moments.append(label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]])
 
     def finish(self) -> Findings:
+        told = set(self._told)
+        for found in self._evaluate_ends():
+            told.add(found.tensor)
+            yield found
+        yield from self._evaluate_nearest(told)
+
+    def _evaluate_ends(self) -> Findings:
         for name, (found, count) in self._waiting.items():
             of = self._windows[name]
             if of.count - count < WAIT and of.late_mean() > FELL * (found.value or 0.0):
@@ -451,6 +464,41 @@ class ChanceLevel(Rule):
                 yield from self._evaluate_held_out(held_out, trained)
             elif held_out.moments and window.moments:
                 yield from self._evaluate_held_out_targets(held_out, window, trained)
+
+    def _evaluate_nearest(self, told: set[str]) -> Findings:
+        """Judge models that do worse than the labels of the nearest samples.
+
+        Args:
+            told: Losses of which more is known.
+        """
+        for loss, found in self._nearest.worse(self._last_step):
+            if f"loss/{loss}" in told:
+                continue
+            known = "the label of the sample of the training that is nearest to each"
+            if found.are_classes:
+                what = (
+                    f"of {number(found.number)} evaluated samples the model is wrong for"
+                    f" {number(found.off)}, and {known} for {number(found.nearest)}"
+                )
+            else:
+                what = (
+                    f"over {number(found.number)} evaluated samples the mean square of what the"
+                    f" model is off by is {number(found.off / found.number)}, and of {known}"
+                    f" {number(found.nearest / found.number)}"
+                )
+            yield self.finding(
+                found.at,
+                f"loss/{loss}",
+                f"loss/{loss}: {what}: there is more to learn in the data than was learned",
+                worker=found.worker,
+                mode="EVAL",
+                value=found.off / found.number,
+                threshold=found.nearest / found.number,
+                condition="nearest",
+                remedy="see what holds the model back: what it is given in the place of the data,"
+                " its last layer and loss, the learning rate, and whether it is evaluated as it was"
+                " trained: the same scaling, weights and mode",
+            )
 
     def _evaluate_held_out(self, held_out: _HeldOut, trained: float) -> Findings:
         """Judge evaluations of a cross-entropy that fell to ``trained`` in TRAIN."""

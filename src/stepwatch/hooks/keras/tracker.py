@@ -431,6 +431,7 @@ class BatchTracker:
         facts, evidence = self._facts, self._evidence
         evidence.losses(step, facts.calls, self._value)
         evidence.samples(step, facts.batches, self._value)
+        evidence.compared(step, facts.calls, facts.batches, self._value)
         together = None
         if facts.normalizes_batch and facts.batches:
             batch = self._value(facts.batches[0])

@@ -538,6 +538,7 @@ class Tapes:
         evidence = Evidence(self._at_hand.names, self._nearest)
         evidence.losses(step, facts.calls, value_of)
         evidence.samples(step, facts.batches, value_of)
+        evidence.compared(step, facts.calls, facts.batches, value_of)
         batch = value_of(facts.batches[0]) if facts.batches and facts.compared else None
         rows = len(batch) if batch is not None and batch.ndim else 2
         compared = {name: float(number or rows) for name, number in facts.compared.items()}

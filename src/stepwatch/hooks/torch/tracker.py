@@ -174,6 +174,7 @@ class Tracker(HookGuard):
         quantiles = Quantiles(parameters, summaries)
         self._bare = BareTensors(names, self.optimizers)
         self._dependence = dependence = Dependence(summaries)
+        samples = Samples(names, observer)
         clipping = Clipping(observer, current)
         supervision = Supervision(
             observer, lambda steps: recorder.budget.observe_later_in_full(steps, "last tokens")
@@ -241,7 +242,7 @@ class Tracker(HookGuard):
             (
                 "model_begins",
                 *(profile.begin, attention.begin, activity.begin, loop.begin),
-                *(self._batches.observe, Samples(names, observer).observe),
+                *(self._batches.observe, samples.observe),
                 *(Channels(names, observer, summaries).observe, dependence.begin),
                 *(supervision.begin, checkpoints.begin, setup.begin, noise.begin, logged.look),
             ),
@@ -249,7 +250,7 @@ class Tracker(HookGuard):
             (
                 "loss",
                 *(dependence.observe, LossInputs(observer).observe, supervision.observe),
-                *(noise.observe, loop.on_loss, sources.on_loss),
+                *(noise.observe, loop.on_loss, sources.on_loss, samples.observe_loss),
             ),
             ("composed_loss", dependence.observe_composed, sources.on_loss),
             (

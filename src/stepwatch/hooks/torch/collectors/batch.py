@@ -7,22 +7,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from ....capture.open_step import OpenStep
 from ....numerics.digest import Words as Digests
 from ....numerics.digest import digest, row_digests
+from ...losses import told_of_samples
 from ...nearest import NearestSamples
 from ...observations import MOST_SAMPLE_ELEMENTS, MOST_SAMPLES, NO_DATA
 from ..device import PackedBits, device_row_digests
+from ..events import LossCall
 from ..internals import call_keywords, isolated_compute
 from ..models import Names, unwrap
 from ..observe import Observer, Summaries, on_host
-from ..tensors import dtype_name, plain, subsampled, tensors_in, to_numpy, unsupported
+from ..tensors import dtype_name, plain, readable, subsampled, tensors_in, to_numpy, unsupported
 
 #: Of a model that runs more often than this in a step, the first batches are observed.
 MOST_BATCHES = 64
@@ -134,12 +137,14 @@ def _are_images(tensor: torch.Tensor) -> bool:
 
 
 class Samples:
-    """Observes the digests of the samples that a model is called with."""
+    """Observes the samples that a model is called with: digests, and what the nearest ones tell."""
 
     def __init__(self, names: Names, observer: Observer) -> None:
         self._names = names
         self._observer = observer
         self._nearest = NearestSamples()
+        # The samples that a model was called with last, in which step, and of how many.
+        self._last: tuple[ReferenceType[OpenStep], npt.NDArray[np.generic], int] | None = None
 
     def observe(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:
         """Observe what a model is called with; to be called by its pre-hook.
@@ -170,10 +175,31 @@ class Samples:
                 self._observer.defer(step, device_row_digests(chosen), note)
                 return
         rows = to_numpy(chosen)
+        self._last = ref(step), rows, len(tensor)
         note(row_digests(rows).view(np.int64))
         found = self._nearest.add(step.mode, name.partition("/")[2], rows)
         for known, number in found.items():
             self._observer.scalar(step, known, number, "evaluations")
+
+    def observe_loss(self, step: OpenStep, loss: str, value: torch.Tensor, call: LossCall) -> None:  # noqa: ARG002
+        """A loss of this name was computed: compare it with what the nearest samples tell."""
+        last, self._last = self._last, None
+        if last is None or last[0]() is not step or not step.wants("evaluations"):
+            return
+        _, rows, number = last
+        prediction, target = (
+            to_numpy(one.detach()) if one is not None and on_host(one) else None
+            for one in map(readable, (call.prediction, call.target))
+        )
+        if prediction is None or target is None:
+            return
+        told = told_of_samples(call.function, prediction, target)
+        if told is None or len(told[0]) != number:
+            return
+        name = loss.removeprefix("loss/")
+        found = self._nearest.labels.add(step.mode, name, rows, told[1], told[0])
+        for known, one in found.items():
+            self._observer.scalar(step, known, one, "evaluations")
 
 
 def _data_in(inputs: object, name: str) -> Iterator[tuple[str, torch.Tensor]]:
