@@ -187,6 +187,27 @@ def test_a_loss_of_advantages_need_not_fall(given, tmp_path):
     assert (given == "values") == bool(live.findings)
 
 
+def test_arguments_whose_memory_is_donated_are_not_read(tmp_path):
+    """They are deleted when the function returns."""
+    x = jnp.ones((8, 4))
+    with JaxHook(run=tmp_path / "run", say=lambda _: None, strict=True) as hook:
+        optimizer = optax.adam(0.1)
+
+        @partial(jax.jit, donate_argnums=(0, 1, 2))
+        def train_step(w, state, key):
+            noisy = x + jax.random.normal(key, x.shape)
+            gradients = jax.grad(lambda w: ((noisy @ w) ** 2).mean())(w)
+            updates, state = optimizer.update(gradients, state)
+            return optax.apply_updates(w, updates), state, jax.random.split(key)[0]
+
+        w = jnp.ones(4)
+        state, key = optimizer.init(w), jax.random.PRNGKey(0)
+        for _ in range(5):
+            w, state, key = train_step(w, state, key)
+
+    assert 5 == hook.recorder.num_steps
+
+
 @pytest.mark.parametrize("splits", [False, True])
 def test_a_key_among_other_arguments_is_looked_at(splits, tmp_path):
     """As filtered transformations of Equinox give all that is an array in one argument."""

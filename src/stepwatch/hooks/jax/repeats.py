@@ -157,13 +157,19 @@ def _keys_in(value: Any) -> Iterator[tuple[str, Any]]:
 
 def key_content(value: Any) -> bytes | None:
     """Return what is in a random key, typed or not; ``None`` for anything else."""
-    if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer) or value.ndim > 1:
+    if not _can_be_read(value) or value.ndim > 1:
         return None
     if jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key):
         return bytes(np.asarray(jax.random.key_data(value)).tobytes())
     if value.dtype == np.uint32 and value.shape == (2,):
         return bytes(np.asarray(value).tobytes())
     return None
+
+
+def _can_be_read(value: Any) -> bool:
+    """Return whether a value is an array whose memory was not donated to what it was given to."""
+    is_array = isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer)
+    return is_array and not value.is_deleted()
 
 
 def _counts(value: Any) -> bytes | None:
@@ -179,7 +185,7 @@ def _counts(value: Any) -> bytes | None:
     counts = [
         np.asarray(leaf)
         for leaf in jax.tree.leaves(value)
-        if isinstance(leaf, jax.Array) and leaf.ndim == 0 and leaf.dtype == np.int32
+        if _can_be_read(leaf) and leaf.ndim == 0 and leaf.dtype == np.int32
     ]
     return b"".join(one.tobytes() for one in counts) or None
 
@@ -190,7 +196,7 @@ def _are_of_keras(variables: Sequence[Any]) -> bool:
     How many steps it took comes first; then, unless a schedule gives it, the learning rate; and
     what it remembers of gradients, which is zero.
     """
-    if not all(isinstance(one, jax.Array) for one in variables):
+    if not all(map(_can_be_read, variables)):
         return False
     count, *others = variables
     is_counted = count.ndim == 0 and count.dtype.kind == "i"
