@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
+from contextlib import suppress
 from importlib.machinery import PathFinder
 
 import pytest
@@ -50,6 +52,25 @@ class TestOnImport:
         importlib.import_module("second_of_two")
 
         assert ["second"] == called
+
+    @pytest.mark.parametrize("enabled", [True, False])
+    @pytest.mark.parametrize("code", ["", "raise ValueError"])
+    def test_no_garbage_is_looked_for_meanwhile(self, tmp_path, enabled, code):
+        """Afterwards it is as it was."""
+        (tmp_path / "second_of_two.py").write_text(f"import gc\nseen = gc.isenabled()\n{code}\n")
+        seen = []
+        waiting = OnImport("second_of_two", lambda: seen.append(gc.isenabled()))
+        gc.unfreeze()  # what others froze
+        (gc.enable if enabled else gc.disable)()
+        try:
+            with suppress(ValueError):
+                assert not importlib.import_module("second_of_two").seen
+            assert (enabled, 0) == (gc.isenabled(), gc.get_freeze_count())
+        finally:
+            gc.enable()
+            waiting.remove()
+
+        assert [False] * (not code) == seen
 
     def test_callbacks_share_one_finder_and_remove_it_at_the_end(self):
         called, before = [], list(sys.meta_path)
