@@ -185,6 +185,13 @@ class TestBinaryLabels:
             ),
             (
                 "binary_cross_entropy",
+                [[[0.2, 0.5, 0.6]]],
+                [[[0, 1 / 255, 1 / 255]]],  # divided by 255 once more
+                "the labels are 0 and 0.00392",
+                "labels / 0.00392",
+            ),
+            (
+                "binary_cross_entropy",
                 [[0.2], [0.5], [0.6]],
                 [[0], [17], [255]],
                 "as of 256 classes",
@@ -246,8 +253,10 @@ class TestBinaryLabels:
         """Or are weights, or the same for all, as of pairs that are all alike."""
         assert set() == conditions_of(function, [0.3, 0.2, 0.1], labels)
 
-    def test_labels_of_0_and_1_are_right(self):
-        assert set() == conditions_of("binary_cross_entropy", [[0.2], [0.5]], [[0], [1]])
+    @pytest.mark.parametrize("labels", [[0, 0, 1], [0, 0.01, 0.03], [0.1, 0.9, 0.9], [0, 0, 0]])
+    def test_labels_of_0_and_1_are_right(self, labels):
+        """And such as are in between, rare as what they stand for may be."""
+        assert set() == conditions_of("binary_cross_entropy", [0.2, 0.5, 0.4], labels)
 
 
 class TestExpectedCounts:

@@ -20,6 +20,7 @@ NOTES = (
 # Of what begins so, what is named by the part after it, or by the last.
 _OF_SETUP = {
     "all_frozen": "model",
+    "blank_targets": "loss",
     "class_weight": "loss",
     "constant_penalty": "function",
     "cut_off": "loss",

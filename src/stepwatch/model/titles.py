@@ -225,6 +225,7 @@ TITLES: Mapping[str, str] = {
     "setup:other_range": "ids are drawn from the range of another embedding",
     "setup:over_samples": "normalized over the samples of a batch",
     "setup:padding_only": "attention mask is inverted",
+    "setup:blank_targets": "targets are of the blank class",
     "setup:cut_off": "examples are cut off before they end",
     "setup:no_end": "the end of a sample is never a target",
     "setup:pads_targets": "padding counts in loss and metrics",

@@ -182,6 +182,8 @@ class _Given:
         return math.nan if label is None else float(label.record.statistics[label.row, index])
 
 
+#: Labels of 0 and one number below this were scaled.
+SMALL = 0.05
 #: Of numbers from 0 to 1 the squares add up to less than this part of their sum.
 _BETWEEN = 0.9
 # Where a sigmoid, a tanh and a ReLU end.
@@ -247,11 +249,8 @@ class _Labels:
 
     @property
     def are_two(self) -> bool:
-        """Whether they are whole numbers, and none lies between the least and the largest."""
-        count, total, squares = self.moments
-        # The sum of (largest - label) * (label - least): each of these is at least 0.
-        between = (self.least + self.largest) * total - squares - self.least * self.largest * count
-        return self.are_whole and abs(between) < 0.5
+        """Whether none lies between the least and the largest."""
+        return _none_between(self.least, self.largest, self.moments)
 
     def add(self, given: _Given) -> None:
         """Add those of a step."""
@@ -261,6 +260,18 @@ class _Labels:
         count, squares = given.label_field(COUNT), given.label_field(SUM_SQ)
         before = self.moments
         self.moments = before[0] + count, before[1] + total, before[2] + squares
+
+
+def _none_between(least: float, largest: float, moments: tuple[float, float, float]) -> bool:
+    """Return whether labels are the least and the largest only.
+
+    Args:
+        moments: Their number, sum and sum of squares.
+    """
+    count, total, squares = moments
+    # The sum of (largest - label) * (label - least): each of these is at least 0.
+    between = (least + largest) * total - squares - least * largest * count
+    return abs(between) <= 1e-3 * (largest - least) ** 2 * count
 
 
 class _Codes:
@@ -637,11 +648,14 @@ def _have_several_labels(given: _Given) -> bool:
 def _wrong_labels(given: _Given) -> bool:
     """Return whether labels cannot be those of a loss with two classes.
 
-    Soft labels and those that are a little above 1 on purpose are accepted.
+    Soft labels and those that are a little above 1 on purpose are accepted, but not 0 and one small
+    number, as masks that were divided by 255 twice.
     """
     least, largest = given.label_field(MIN), given.label_field(MAX)
     if given.function in BINARY:
-        return least < -0.5 or largest > 1.5
+        moments = given.label_field(COUNT), given.label_field(SUM), given.label_field(SUM_SQ)
+        is_small = least == 0 and 0 < largest < SMALL and _none_between(least, largest, moments)
+        return least < -0.5 or largest > 1.5 or is_small
     ones = given.label_field(COUNT) - given.label_field(ZEROS)
     are_codes = least == 0 and largest == 1 and given.label_field(SUM) == ones
     return given.function in _OF_SIGNS and are_codes

@@ -137,6 +137,12 @@ LAYERS = {
         "leave padding out of both: in Keras by mask_zero=True or a sample_weight that is 0 there,"
         " with weighted_metrics; in PyTorch by ignore_index",
     ),
+    "blank_targets": (
+        "targets are of the class that it takes for the gaps between labels (blank): they are never"
+        " told from gaps, and the loss can fall below what is possible",
+        "number the labels from 1 on and leave 0 to the gaps, or give the class that is for them:"
+        " CTCLoss(blank=num_labels); decode by the same",
+    ),
     "cut_off": (
         "every example is as long as the most that is kept of one, and what is to be learnt of it"
         " is cut off before the token that ends it: the rest, as an answer, is never learnt",
@@ -439,6 +445,7 @@ SIGNS: Mapping[str, str] = {
     "reshaped*": "loss_input",
     "no_end*": "loss_input",
     "cut_off*": "data",
+    "blank_targets*": "loss_input",
     "turned*": "loss_input",
     "temperature*": "loss_input",
     "same_views*": "data",

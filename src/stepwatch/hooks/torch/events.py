@@ -75,6 +75,7 @@ _NOT_IN_BACKWARD = frozenset(
 
 
 # Where the target stands, if it is not the second argument; a triplet has none.
+_LENGTHS_POSITION, _BLANK_POSITION = 3, 4
 _TARGETS = {
     "cosine_embedding_loss": 2,
     "margin_ranking_loss": 2,
@@ -131,6 +132,19 @@ class LossCall:
             return int(getattr(self.module, "ignore_index", _IGNORE_INDEX))
         given = self.keywords.get("ignore_index", self._argument(_IGNORE_INDEX_POSITION))
         return _IGNORE_INDEX if given is None else int(given)
+
+    @property
+    def blank(self) -> int:
+        """The class of a CTC loss that stands for no label."""
+        if self.module is not None:
+            return int(getattr(self.module, "blank", 0))
+        given = self.keywords.get("blank", self._argument(_BLANK_POSITION))
+        return 0 if given is None else int(given)
+
+    @property
+    def target_lengths(self) -> object:
+        """How many targets each sample of a CTC loss has."""
+        return self.keywords.get("target_lengths", self._argument(_LENGTHS_POSITION))
 
     @property
     def reduction(self) -> str:

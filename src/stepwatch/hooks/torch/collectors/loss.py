@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -180,6 +181,23 @@ def is_inner(call: LossCall) -> bool:
     return target and not prediction
 
 
+def has_blank_targets(call: LossCall) -> bool:
+    """Return whether targets of a CTC loss are of the class that stands for no label.
+
+    Such a target is never told from the gaps between others (Graves and others: Connectionist
+    temporal classification, 2006).
+    """
+    targets, lengths = readable(call.target), call.target_lengths
+    if targets is None or not targets.is_cpu:
+        return False
+    if targets.dim() == 2:  # padded, perhaps by the same number
+        known = torch.as_tensor(lengths)
+        if not known.is_cpu or known.shape != targets.shape[:1]:
+            return False
+        targets = targets[torch.arange(targets.shape[1]) < known[:, None]]
+    return bool((targets == call.blank).any())
+
+
 class LossInputs:
     """Observes what losses are given."""
 
@@ -210,6 +228,10 @@ class LossInputs:
                 self._add_log_partition(step, f"log_partition/{name}", logits)
         if step.mode is Mode.TRAIN and step.wants("setup"):
             self._note_last_operation(step, name, prediction)
+            if call.function == "ctc_loss":
+                with suppress(Exception):  # lengths of whatever kind
+                    if has_blank_targets(call):
+                        self._observer.numbers(step, {f"setup/blank_targets/{name}": 1.0}, "setup")
             if is_inner(call):
                 self._observer.numbers(step, {f"setup/inner/{name}": 1.0}, "setup")
             weights = class_weights(call)
