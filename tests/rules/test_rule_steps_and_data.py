@@ -475,6 +475,26 @@ class TestInputDrift:
 
         assert count == len(judged("input_drift", steps)[0])
 
+    @pytest.mark.parametrize(("is_sorted", "count"), [(True, 0), (False, 1)])
+    def test_samples_that_lie_class_by_class_are_not_compared(self, is_sorted, count):
+        """As those of one class are alike, and others come after them."""
+        rng = np.random.default_rng(0)
+        steps = [
+            full_step(
+                {
+                    "batches": {"batch/0": rng.normal(away, 1, (16, 4))},
+                    "labels": {"label/mse_loss": labels},
+                },
+                *(at, mode),
+            )
+            for at, (mode, away, labels) in enumerate(
+                [(Mode.TRAIN, 0.0, np.arange(16.0) % 2)] * 25
+                + [(Mode.EVAL, 50.0, np.zeros(16) if is_sorted else np.arange(16.0) % 2)] * 5
+            )
+        ]
+
+        assert count == len(judged("input_drift", steps)[0])
+
     @pytest.mark.parametrize(("last", "found"), [(99.0, ["range batch/1"]), (0.99, []), (1.9, [])])
     def test_one_number_for_all_of_a_batch_is_compared_with_the_range_in_training(
         self, last, found

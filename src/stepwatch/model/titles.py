@@ -152,6 +152,7 @@ TITLES: Mapping[str, str] = {
     "repeated_data:class_by_class": "data is sorted by class",
     "repeated_data:few_samples": "few different samples",
     "repeated_data:one_class": "all labels are of one class",
+    "repeated_data:overlapping": "batches overlap",
     "repeated_data:same_batch": "the same batch at every step",
     "repeated_data:unseen_class": "classes that training never had",
     "replica_divergence": "replicas differ",

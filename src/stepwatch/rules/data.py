@@ -289,7 +289,8 @@ class RepeatedData(Rule):
     ``unseen_class``: at the end, labels that were evaluated are of classes that training never had,
     as where sorted data is split before it is shuffled; not where other classes come while it
     trains, and some may not have been looked at. ``few_samples``: batches repeat the same few
-    samples, by their digests, and evaluations show that there are many more.
+    samples, by their digests, and evaluations show that there are many more. ``overlapping``: most
+    batches hold samples of the one before, in the same order at another place.
 
     Classes are judged from ``looks`` steps on at which they were counted, their order over the last
     ones, where a sample has one label.
@@ -489,11 +490,27 @@ class RepeatedData(Rule):
                 continue
             drawn = self._drawn.setdefault((tensor.worker, tensor.name), DrawnSamples(self.looks))
             digests = tensor.value().ravel().tolist()
-            drawn.add(step.mode, digests, trains=step.trains)
+            drawn.add(step.mode, digests, step.mode_step, trains=step.trains)
+            if step.trains and self.streak((tensor.worker, "shifted"), drawn.are_shifted) == 1:
+                yield self._shifted(step, tensor, drawn)
             if step.trains:
                 key = tensor.worker, tensor.name, "few_samples"
                 if self.streak(key, drawn.are_few) == 1:
                     yield self._few(step, tensor, drawn)
+
+    def _shifted(self, step: StepView, tensor: TensorView, drawn: DrawnSamples) -> Finding:
+        size, count = len(tensor.value().ravel()), len(drawn.trained)
+        return self.finding(
+            step,
+            tensor,
+            f"{drawn.num_shifted} of {drawn.num_pairs} batches share samples with the batch before,"
+            " in the same order at another place, as if each began one sample after another and not"
+            f" {size}: {drawn.num_rows} rows up to step {step.train_step} are of {count} samples",
+            value=float(count),
+            threshold=float(drawn.num_rows),
+            condition="overlapping",
+            remedy="cut batches out side by side: indices[i * size : (i + 1) * size] for batch i",
+        )
 
     def _few(self, step: StepView, tensor: TensorView, drawn: DrawnSamples) -> Finding:
         count, rows = len(drawn.trained), drawn.num_rows
@@ -663,15 +680,20 @@ class DrawnSamples:
     def __init__(self, looks: int = 10) -> None:
         self._needed = looks
         self._since_new = self._repeating = self._known_rows = 0
+        # The last batch, at which step, how many were compared with the one before, and how many of
+        # these were cut out of the same samples at another place.
+        self._last: tuple[int, list[int]] = (-1, [])
+        self.num_pairs = self.num_shifted = 0
         self._orders: set[int] = set()
         self.looks = self.num_rows = 0
         self.trained: set[int] = set()
         self.evaluated: set[int] = set()
 
-    def add(self, mode: Mode, digests: list[int], *, trains: bool) -> None:
+    def add(self, mode: Mode, digests: list[int], mode_step: int, *, trains: bool) -> None:
         """Add the samples of a step.
 
         Args:
+            mode_step: The number of the step within its mode.
             trains: Whether it belongs to the training.
         """
         if mode is Mode.EVAL and len(self.evaluated) <= self.MORE * MOST_DRAWN:
@@ -679,6 +701,11 @@ class DrawnSamples:
         if not trains or len(self.trained) > MOST_DRAWN:
             return  # these are not few
         found = set(digests)
+        at, before = self._last
+        self._last = mode_step, digests
+        if at + 1 == mode_step and len(before) == len(digests):
+            self.num_pairs += 1
+            self.num_shifted += _are_shifted(before, digests) or _are_shifted(digests, before)
         self._since_new = 0 if found - self.trained else self._since_new + 1
         if not self._since_new:
             self._known_rows = 0
@@ -692,6 +719,17 @@ class DrawnSamples:
         self.trained |= found
         self.looks += 1
         self.num_rows += len(digests)
+
+    @property
+    def are_shifted(self) -> bool:
+        """Whether most batches share samples with the one before, at other places in one order.
+
+        Data that are gone through again and again share some as well where they are fewer than two
+        batches.
+        """
+        size = len(self._last[1])
+        is_frequent = self.num_shifted > max(LEAST_SHIFTED, self.num_pairs / 2)
+        return is_frequent and len(self.trained) > 2 * size
 
     @property
     def are_few(self) -> bool:
@@ -719,6 +757,16 @@ class DrawnSamples:
         )
 
 
+def _are_shifted(some: list[int], others: list[int]) -> bool:
+    """Return whether some samples end with those that the others begin with, four or more."""
+    if some == others or others[0] not in some:
+        return False
+    rest = some[some.index(others[0]) :]
+    return len(rest) >= 4 and rest == others[: len(rest)]
+
+
+#: So many batches at least were cut out of the same samples as the one before.
+LEAST_SHIFTED = 3
 #: More different samples than this are not few.
 MOST_DRAWN = 256
 #: What to do where the training has few samples, and what it learns does not hold for others.
@@ -747,7 +795,8 @@ class Samples:
         for tensor in step.tensors("samples"):
             if tensor.name in tensor.record.raw:
                 known = self._drawn.setdefault((tensor.worker, tensor.name), DrawnSamples())
-                known.add(step.mode, tensor.value().ravel().tolist(), trains=step.trains)
+                digests = tensor.value().ravel().tolist()
+                known.add(step.mode, digests, step.mode_step, trains=step.trains)
         for group in prefixed(step, "evaluations", _NEAREST_OWN):
             for tensor in group:
                 of = step.scalar(tensor.name.replace(_NEAREST_OWN, _NEAREST_OF), tensor.worker)

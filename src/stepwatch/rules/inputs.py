@@ -41,15 +41,16 @@ class InputDrift(Rule):
     the first TRAIN steps. It changes so when samples are changed in place, and each epoch changes
     them again. A single batch that is ``factor`` times as large as any before is reported as well.
 
-    Inputs of EVAL steps are held against the same TRAIN steps, by mean and standard deviation, as
-    if both were normal: a normalization that was forgotten for one of them sets them ``nats``
-    apart, and ten times as far as any of the TRAIN steps is. Where all elements of a batch are one
-    number, as the time step of a diffusion model that samples, that number is held against the
-    range of the TRAIN steps: it lies outside by more than this is wide.
+    Inputs of EVAL steps, but of those whose labels are all the same, are held against the same
+    TRAIN steps, by mean and standard deviation, as if both were normal: a normalization that was
+    forgotten for one of them sets them ``nats`` apart, and ten times as far as any of the TRAIN
+    steps is. Where all elements of a batch are one number, as the time step of a diffusion model
+    that samples, that number is held against the range of the TRAIN steps: it lies outside by more
+    than this is wide.
     """
 
     name = "input_drift"
-    needs = ("batches",)
+    needs = ("batches", "labels")
     per_model = True
     sign = "inputs"
     view = EvidenceView("batches", "rms")
@@ -85,6 +86,8 @@ class InputDrift(Rule):
     def check(self, step: StepView) -> Findings:
         if step.mode is Mode.EVAL:
             for group, _ in self._numbers.groups(step):
+                if _is_of_one_label(step, group.record.worker):
+                    continue  # the samples lie class by class
                 for tensor in group:
                     yield from self._compare_evaluated(step, tensor)
         if not step.trains:
@@ -242,6 +245,12 @@ def _apart(now: tuple[float, float], usual: tuple[float, float]) -> str:
         f"the means differ by {number(means)} standard deviations, and the spread is"
         f" {number(spread)} times as large"
     )
+
+
+def _is_of_one_label(step: StepView, worker: str) -> bool:
+    """Return whether all samples of a step that are evaluated have the same label."""
+    labels = [one.statistics for one in step.tensors("labels", worker=worker)]
+    return bool(labels) and all(of.min == of.max and of.count > 1 for of in labels)
 
 
 _Input = tuple[str, str, tuple[int, ...]]

@@ -26,7 +26,7 @@ _MOST_GRAPHS = 4
 # Of fewer contrasts nothing is said.
 _LEAST_CONTRASTS = 2
 # Logits cannot tell classes apart if of the cross-entropy of a guess so much is left at best.
-_MOST_SHARE = 0.85
+_MOST_SHARE = 0.5
 #: Times of so many rows tell an order.
 _LEAST_TIMES = 16
 
