@@ -11,10 +11,12 @@ from stepwatch.hooks import terminals
 from stepwatch.hooks.terminals import (
     are_of_episodes,
     cut_offs_for_ends,
+    ends_seen,
     forgotten_ends,
     has_ends,
     unread_ends,
     unread_fields,
+    unstored_ends,
 )
 
 SCRIPT = """
@@ -291,3 +293,56 @@ class TestCutOffs:
     def test_where_ends_are_kept_nothing_is_said(self, before, after, tmp_path):
         assert before in STORES
         assert () == self.found(tmp_path, STORES.replace(before, after, 1))
+
+
+WITHOUT_ENDS = """\
+def learn(q, state, reward, following):
+    return reward + GAMMA * q(following).max(1) - q(state)
+
+
+def play(env, memory, scores, state):
+    while True:
+        following, reward, done, cut, info = env.step(act(state))
+        memory.append((state, reward, following))
+        if done or cut:
+            scores.append(reward)
+            break
+"""
+
+
+class TestUnstoredEnds:
+    def found(self, folder, text):
+        file = folder / "script.py"
+        file.write_text(text)
+        return unstored_ends(str(file))
+
+    def test_steps_that_are_stored_without_ends_are_found(self, tmp_path):
+        assert ("done",) == self.found(tmp_path, WITHOUT_ENDS)
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("following))", "following, done))"),
+            ("        memory", "        over = float(done)\n        memory"),
+            ("        memory.append", "        if not done: memory.append"),
+            ("GAMMA * q", "GAMMA * mask * q"),
+            ("GAMMA * q(following)", "q(following)"),
+            ("memory.append((state, reward, following))", "learn(q, state, reward, following)"),
+        ],
+    )
+    def test_where_ends_are_kept_or_not_needed_nothing_is_said(self, before, after, tmp_path):
+        """Steps may be left out where an episode has ended, or be learned from at once."""
+        text = WITHOUT_ENDS.replace(before, after, 1)
+        if "over" in text:
+            text = text.replace("following))", "following, over))")
+        assert before in WITHOUT_ENDS
+        assert () == self.found(tmp_path, text)
+
+    @pytest.mark.parametrize("done", [True, np.True_, False, 1.0])
+    def test_an_end_is_seen_in_its_variable(self, done):
+        """A balance that nobody loses knows none."""
+
+        def play(done):
+            return list(ends_seen(["done"]))
+
+        assert ["done"] * (done is True or done is np.True_) == play(done)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from .script import first_line, is_script, script_tree
+from .script import first_line, is_script, script_tree, script_variables
 
 _AROUND = r"(?:b_|batch_)?({})(?:_(?:b|batch|t))?"
 # What people call, of a batch or of a step, whether an episode has ended, what it earned, and where
@@ -206,6 +206,59 @@ def cut_offs_for_ends(file: str) -> tuple[str, ...]:
     if any(ends & {name.id for name in _names(one)} for one in used):
         return ()
     return tuple(sorted(found - ends))
+
+
+@lru_cache(maxsize=64)
+def unstored_ends(file: str) -> tuple[str, ...]:
+    """Return what a script calls the ends of episodes, where it stores steps without them.
+
+    It forms the target of a value all the same: a reward and the discounted value of what comes
+    next. Where an environment knows no ends, there are none to store: see ``ends_seen``.
+
+    Args:
+        file: Its path.
+    """
+    tree = script_tree(file, _LARGEST) if is_script(file) else None
+    if tree is None or not _is_formed_without_ends(tree):
+        return ()
+    words = set(_identifiers(tree))
+    if any(_MASK.search(one) or _NOT_END.search(one) for one in words):
+        return ()
+    steps = [names for names in _parts_of_steps(tree) if len(names) in (4, 5)]
+    nodes = [*ast.walk(tree)]
+    ends = {names[2] for names in steps if _END.fullmatch(names[2])}
+    made = set(ends)  # ends, and what is made of them
+    for node in nodes:
+        if isinstance(node, ast.Assign) and made & {one.id for one in _names(node.value)}:
+            made |= {one.id for target in node.targets for one in _names(target)}
+    stored = {
+        node: {one.id for arg in node.args for one in _names(arg)}
+        for node in nodes
+        if isinstance(node, ast.Call) and _is_store(node)
+    }
+    of_steps = {
+        node: given for node, given in stored.items() if any({*one[:2]} <= given for one in steps)
+    }
+    by_ends = any(
+        isinstance(node, ast.If)
+        and made & {one.id for one in _names(node.test)}
+        and any(one in of_steps for one in ast.walk(node))
+        for node in nodes
+    )
+    has_ends = by_ends or any(made & given for given in of_steps.values())
+    return tuple(sorted(ends)) if of_steps and not has_ends else ()
+
+
+def ends_seen(names: Iterable[str]) -> Iterator[str]:
+    """Yield those of some variables of the script that say now that an episode has ended.
+
+    Args:
+        names: What it calls them.
+    """
+    known = set(names)
+    for name, value in script_variables() if known else ():
+        if name in known and isinstance(value, (bool, np.bool_)) and value:
+            yield name
 
 
 def are_of_episodes(flags: Any) -> bool:

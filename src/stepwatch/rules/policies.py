@@ -190,6 +190,8 @@ class RlUpdate(Rule):
                     yield from self._left_out(step, tensor, _unread(*name.split("/")[-2:]))
                 elif name.startswith("value/cut_offs/"):
                     yield from self._left_out(step, tensor, _cut_off(name.rpartition("/")[2]))
+                elif name.startswith("value/unstored_ends/"):
+                    yield from self._left_out(step, tensor, _unstored(name.rpartition("/")[2]))
                 elif name.startswith("policy/sign/"):
                     yield from self._sign(step, tensor)
                 elif name.startswith(("policy/forward_returns/", "policy/reversed_returns/")):
@@ -631,6 +633,14 @@ def _unread(function: str, flags: str) -> str:
         f"{function} never reads {flags}, which says where episodes have ended: its"
         " targets, a reward and a discounted value of the next state, go on with the value"
         " of a next state that there is not, or that begins another episode"
+    )
+
+
+def _unstored(flags: str) -> str:
+    """Return what is wrong where steps are stored without these flags."""
+    return (
+        f"steps are stored without {flags}, which says where an episode has ended: targets go on"
+        " there with the value of a next state that there is not"
     )
 
 

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 
 from ..script import main_script, next_states
-from ..terminals import cut_offs_for_ends, unread_in
+from ..terminals import cut_offs_for_ends, ends_seen, unread_in, unstored_ends
 from .backend import Array
 
 #: By so many of its parameters, the smallest, it is known whether the weights of a model were set.
@@ -101,6 +101,7 @@ class ActionValues:
         script = main_script()
         found = {f"value/unread_ends/{one}": 1.0 for one in unread_in(script)}
         found |= {f"value/cut_offs/{one}": 1.0 for one in cut_offs_for_ends(script)}
+        found |= {f"value/unstored_ends/{one}": 1.0 for one in ends_seen(unstored_ends(script))}
         found |= next_states()
         for name, moved, distance in self._compared(model, weights, is_trained):
             found |= {f"value/moved/{name}": moved, f"value/distance/{name}": distance}

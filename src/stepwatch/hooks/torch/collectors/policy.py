@@ -20,14 +20,16 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
-from ...script import next_states, returns_of_script, script_frames, variables_of
+from ...script import main_script, next_states, returns_of_script, script_frames, variables_of
 from ...terminals import (
     are_of_episodes,
     cut_offs_for_ends,
+    ends_seen,
     forgotten_ends,
     has_ends,
     unread_ends,
     unread_fields,
+    unstored_ends,
 )
 from ..autograd import operation
 from ..internals import in_transform, isolated_compute
@@ -591,6 +593,8 @@ class Policies:
             else:
                 for name in _unread_ends():
                     self._observer.numbers(step, {f"value/unread_ends/{name}": 1.0}, _COLLECTION)
+            for name in ends_seen(unstored_ends(main_script())):
+                self._observer.numbers(step, {f"value/unstored_ends/{name}": 1.0}, _COLLECTION)
             for name in _cut_offs_for_ends():
                 self._observer.numbers(step, {f"value/cut_offs/{name}": 1.0}, _COLLECTION)
             self._observer.numbers(step, next_states(), _COLLECTION)
