@@ -159,6 +159,8 @@ class NearestLabels:
         if (loss, form) not in self._trained and len(self._trained) == _MOST_FORMS:
             return {}
         kept = self._trained.setdefault((loss, form), {})
+        if mode is Mode.TRAIN and len(kept) == MOST_COMPARED:
+            return {}
         keys = [row.tobytes() for row in rows]
         if mode is Mode.TRAIN:
             for key, row, label in zip(keys, rows, labels, strict=True):
