@@ -656,6 +656,14 @@ static PyObject *py_digest(PyObject *module, PyObject *const *args, Py_ssize_t n
     return PyLong_FromUnsignedLongLong(result);
 }
 
+/* Put the digest of each row of `count` words of `width` bytes into `digests`. */
+static void digest_rows(const char *rows, Py_ssize_t num_rows, size_t count, int width,
+                        uint64_t *digests)
+{
+    for (Py_ssize_t row = 0; row < num_rows; row++)
+        digests[row] = digest(rows + row * count * width, count, width, 0);
+}
+
 static PyObject *py_digest_rows(PyObject *module, PyObject *const *args, Py_ssize_t num_args)
 {
     (void)module;
@@ -677,17 +685,12 @@ static PyObject *py_digest_rows(PyObject *module, PyObject *const *args, Py_ssiz
         Py_RETURN_FALSE;
 
     size_t count = num_rows ? count_elements(source) / (size_t)num_rows : 0;
-    int width = source->itemsize;
-    const char *data = source->data;
-    uint64_t *digests = target->data;
     if ((size_t)num_rows * count > GIL_COUNT) {
         Py_BEGIN_ALLOW_THREADS
-        for (Py_ssize_t row = 0; row < num_rows; row++)
-            digests[row] = digest(data + row * count * width, count, width, 0);
+        digest_rows(source->data, num_rows, count, source->itemsize, target->data);
         Py_END_ALLOW_THREADS
     } else {
-        for (Py_ssize_t row = 0; row < num_rows; row++)
-            digests[row] = digest(data + row * count * width, count, width, 0);
+        digest_rows(source->data, num_rows, count, source->itemsize, target->data);
     }
     Py_RETURN_TRUE;
 }

@@ -26,9 +26,9 @@ from .losses import (
     Array,
     LossCall,
     confusion,
+    labels_and_predictions,
     log_partition,
     relative_spread,
-    told_of_samples,
 )
 from .nearest import NearestSamples, pairing
 from .observations import (
@@ -158,9 +158,9 @@ class Evidence:
             prediction, label = value_of(f"prediction/{name}"), value_of(f"label/{name}")
             if batch is None or prediction is None or label is None:
                 continue
-            told = told_of_samples(call.function, prediction, label)
-            if told is not None:
-                found = self._nearest.labels.add(step.mode, name, batch, told[1], told[0])
+            both = labels_and_predictions(call.function, prediction, label)
+            if both is not None:
+                found = self._nearest.labels.add(step.mode, name, batch, *both)
                 self.numbers(step, "evaluations", found)
 
     def targets(

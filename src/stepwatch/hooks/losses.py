@@ -29,8 +29,10 @@ OF_EXPECTED = "poisson"
 #: Above what a prediction of a loss of two classes stands for the class 1.
 THRESHOLDS = {BINARY: 0.5, BINARY_LOGITS: 0.0}
 
+# Losses of numbers.
+_OF_NUMBERS = ("mse_loss", "l1_loss", "huber_loss")
 #: Losses that compare each element of a prediction with its own of the label.
-_ELEMENTWISE = ("mse_loss", "l1_loss", "huber_loss", *THRESHOLDS)
+_ELEMENTWISE = (*_OF_NUMBERS, *THRESHOLDS)
 
 Shape = tuple[int | None, ...]
 
@@ -203,13 +205,14 @@ def confusion(call: LossCall, prediction: Array, label: Array) -> Counts | None:
     return _counted(meant[is_class], prediction.argmax(1)[is_class], num_classes)
 
 
-# Losses of numbers, of so few for each sample that a label is told by that of a sample like it.
-_OF_NUMBERS = ("mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss")
+# Of so few numbers for each sample a label is told by that of a sample like it.
 _MOST_NUMBERS = 16
 
 
-def told_of_samples(function: str, prediction: Array, label: Array) -> tuple[Array, Array] | None:
-    """Return what is predicted of each sample, and its label.
+def labels_and_predictions(
+    function: str, prediction: Array, label: Array
+) -> tuple[Array, Array] | None:
+    """Return the label of each sample, and what is predicted of it.
 
     Args:
         function: The loss, by the name that rules know it by.
@@ -226,16 +229,16 @@ def told_of_samples(function: str, prediction: Array, label: Array) -> tuple[Arr
     if (threshold := THRESHOLDS.get(function)) is not None:
         if not prediction.size == label.size == number or not ((label == 0) | (label == 1)).all():
             return None
-        both = prediction.reshape(-1).astype(np.float32) > threshold, label.reshape(-1)
-        return both[0].astype(np.int64), both[1].astype(np.int64)
+        guessed = prediction.reshape(-1).astype(np.float32) > threshold
+        return label.reshape(-1).astype(np.int64), guessed.astype(np.int64)
     if function in (OF_PROBABILITIES, CROSS_ENTROPY, "nll_loss") and prediction.ndim == 2:
         meant = label_classes(label, prediction.shape)
         if meant is None or meant.shape != (number,) or (meant < 0).any():
             return None
-        return prediction.argmax(1), meant.astype(np.int64)
+        return meant, prediction.argmax(1)
     are_alike = prediction.shape == label.shape and label.size <= _MOST_NUMBERS * number
-    if function in _OF_NUMBERS and are_alike:
-        return prediction.reshape(number, -1), label.reshape(number, -1)
+    if function in (*_OF_NUMBERS, "smooth_l1_loss") and are_alike:
+        return label.reshape(number, -1), prediction.reshape(number, -1)
     return None
 
 

@@ -114,8 +114,7 @@ class NearestSamples:
         rows = np.concatenate(both)
         if not np.isfinite(rows).all():
             return {}
-        is_ids = batch.dtype.kind == "i" and batch.ndim == 2
-        nearest = _nearest(_tf_idf(rows) if is_ids else _scaled(rows.astype(np.float64)))
+        nearest = _nearest(_comparable(rows, batch))
         own = float((nearest[number:] >= number).sum())
         rest = f"/{name}" if name else ""
         return {f"evaluation/nearest_own{rest}": own, f"evaluation/nearest_of{rest}": float(number)}
@@ -159,15 +158,13 @@ class NearestLabels:
         if (loss, form) not in self._trained and len(self._trained) == _MOST_FORMS:
             return {}
         kept = self._trained.setdefault((loss, form), {})
-        if mode is Mode.TRAIN and len(kept) == MOST_COMPARED:
-            return {}
-        keys = [row.tobytes() for row in rows]
         if mode is Mode.TRAIN:
-            for key, row, label in zip(keys, rows, labels, strict=True):
-                if len(kept) < MOST_COMPARED:
-                    kept.setdefault(key, (row.copy(), label))
+            for row, label in zip(rows, labels, strict=True):
+                if len(kept) == MOST_COMPARED:
+                    break
+                kept.setdefault(row.tobytes(), (row.copy(), label))
             return {}
-        others = np.array([key not in kept for key in keys])
+        others = np.array([row.tobytes() not in kept for row in rows])
         if mode is not Mode.EVAL or len(kept) < _FIRST_LOOK or not others.any():
             return {}
         trained, known = (np.array(one) for one in zip(*kept.values(), strict=True))
@@ -175,9 +172,8 @@ class NearestLabels:
         numbers = (labels[others], predictions[others], known)
         if not all(np.isfinite(one).all() for one in (both, *numbers)):
             return {}
-        is_ids = batch.dtype.kind == "i" and batch.ndim == 2
-        both = _tf_idf(both) if is_ids else _scaled(both.astype(np.float64))
-        nearest = known[_distances(both)[len(trained) :, : len(trained)].argmin(1)]
+        distances = _distances(_comparable(both, batch))
+        nearest = known[distances[len(trained) :, : len(trained)].argmin(1)]
         meant, guessed = labels[others], predictions[others]
         found = {f"evaluation/compared/{loss}": float(len(meant))}
         if labels.dtype.kind == "i":
@@ -195,6 +191,17 @@ def _rows(batch: Array) -> Array:
     """Return the first samples, some elements of each, shape ``[samples, elements]``."""
     rows = batch[:MOST_COMPARED].reshape(min(len(batch), MOST_COMPARED), -1)
     return rows[:, :: -(-rows.shape[1] // _MOST_ELEMENTS)]
+
+
+def _comparable(rows: Array, batch: Array) -> Floats:
+    """Return rows as numbers whose distances tell: of ids which ones they have, others scaled.
+
+    Args:
+        rows: Shape ``[samples, elements]``,
+        batch: and one that some of them were taken from.
+    """
+    is_ids = batch.dtype.kind == "i" and batch.ndim == 2
+    return _tf_idf(rows) if is_ids else _scaled(rows.astype(np.float64))
 
 
 def _scaled(rows: Floats) -> Floats:

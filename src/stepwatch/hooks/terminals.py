@@ -192,14 +192,13 @@ def cut_offs_for_ends(file: str) -> tuple[str, ...]:
     nodes = [*ast.walk(tree)]
     apart = [names[2:4] for names in _parts_of_steps(tree) if len(names) == 5 and all(names[2:4])]
     ends, cut_offs = ({pair[place] for pair in apart} for place in (0, 1))
-    stored = [{one.id for arg in node.args for one in _names(arg)} for node in nodes
-              if isinstance(node, ast.Call) and _is_store(node)]  # fmt: skip
     found = {
-        name for words in stored for name in cut_offs & words if any(map(_REWARD.fullmatch, words))
+        name
+        for words in _stored(nodes).values()
+        for name in cut_offs & words
+        if any(map(_REWARD.fullmatch, words))
     }
-    for node in nodes:
-        if isinstance(node, ast.Assign) and ends & {one.id for one in _names(node.value)}:
-            ends |= {one.id for target in node.targets for one in _names(target)}
+    ends = _with_made(ends, nodes)
     used = [one for node in nodes if isinstance(node, ast.Call) for one in node.args]
     used += [node.value for node in nodes if isinstance(node, ast.Assign)
              and any(isinstance(one, ast.Subscript) for one in node.targets)]  # fmt: skip
@@ -227,17 +226,11 @@ def unstored_ends(file: str) -> tuple[str, ...]:
     steps = [names for names in _parts_of_steps(tree) if len(names) in (4, 5)]
     nodes = [*ast.walk(tree)]
     ends = {names[2] for names in steps if _END.fullmatch(names[2])}
-    made = set(ends)  # ends, and what is made of them
-    for node in nodes:
-        if isinstance(node, ast.Assign) and made & {one.id for one in _names(node.value)}:
-            made |= {one.id for target in node.targets for one in _names(target)}
-    stored = {
-        node: {one.id for arg in node.args for one in _names(arg)}
-        for node in nodes
-        if isinstance(node, ast.Call) and _is_store(node)
-    }
+    made = _with_made(ends, nodes)
     of_steps = {
-        node: given for node, given in stored.items() if any({*one[:2]} <= given for one in steps)
+        node: given
+        for node, given in _stored(nodes).items()
+        if any({*one[:2]} <= given for one in steps)
     }
     by_ends = any(
         isinstance(node, ast.If)
@@ -261,6 +254,19 @@ def ends_seen(names: Iterable[str]) -> Iterator[str]:
             yield name
 
 
+def end_numbers(file: str) -> dict[str, float]:
+    """Return a 1 for all ends that a script leaves unread, and for those that it does not store.
+
+    Args:
+        file: Its path.
+
+    Returns:
+        By the names of what is stored, in the collection ``policy``.
+    """
+    found = {f"value/unread_ends/{one}": 1.0 for one in unread_in(file)}
+    return found | {f"value/unstored_ends/{one}": 1.0 for one in ends_seen(unstored_ends(file))}
+
+
 def are_of_episodes(flags: Any) -> bool:
     """Return whether several episodes end within what was collected, after various steps.
 
@@ -280,6 +286,24 @@ def are_of_episodes(flags: Any) -> bool:
 
 def _identifier(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
+
+
+def _stored(nodes: Iterable[ast.AST]) -> dict[ast.AST, set[str]]:
+    """Return the names that are stored, by the call that does so."""
+    return {
+        node: {one.id for arg in node.args for one in _names(arg)}
+        for node in nodes
+        if isinstance(node, ast.Call) and _is_store(node)
+    }
+
+
+def _with_made(names: set[str], nodes: Iterable[ast.AST]) -> set[str]:
+    """Return names, and those of what is made of them by assignments, in their order."""
+    found = set(names)
+    for node in nodes:
+        if isinstance(node, ast.Assign) and found & {one.id for one in _names(node.value)}:
+            found |= {one.id for target in node.targets for one in _names(target)}
+    return found
 
 
 def _store_bases(node: ast.AST) -> Iterator[ast.AST]:

@@ -491,12 +491,12 @@ class RepeatedData(Rule):
             drawn = self._drawn.setdefault((tensor.worker, tensor.name), DrawnSamples(self.looks))
             digests = tensor.value().ravel().tolist()
             drawn.add(step.mode, digests, step.mode_step, trains=step.trains)
-            if step.trains and self.streak((tensor.worker, "shifted"), drawn.are_shifted) == 1:
+            if not step.trains:
+                continue
+            if self.streak((tensor.worker, "shifted"), drawn.are_shifted) == 1:
                 yield self._shifted(step, tensor, drawn)
-            if step.trains:
-                key = tensor.worker, tensor.name, "few_samples"
-                if self.streak(key, drawn.are_few) == 1:
-                    yield self._few(step, tensor, drawn)
+            if self.streak((tensor.worker, tensor.name, "few_samples"), drawn.are_few) == 1:
+                yield self._few(step, tensor, drawn)
 
     def _shifted(self, step: StepView, tensor: TensorView, drawn: DrawnSamples) -> Finding:
         size, count = len(tensor.value().ravel()), len(drawn.trained)

@@ -250,7 +250,7 @@ class _Labels:
     @property
     def are_two(self) -> bool:
         """Whether none lies between the least and the largest."""
-        return _none_between(self.least, self.largest, self.moments)
+        return _none_between(self.least, self.largest, self.moments, are_whole=self.are_whole)
 
     def add(self, given: _Given) -> None:
         """Add those of a step."""
@@ -262,16 +262,19 @@ class _Labels:
         self.moments = before[0] + count, before[1] + total, before[2] + squares
 
 
-def _none_between(least: float, largest: float, moments: tuple[float, float, float]) -> bool:
+def _none_between(
+    least: float, largest: float, moments: tuple[float, float, float], *, are_whole: bool = False
+) -> bool:
     """Return whether labels are the least and the largest only.
 
     Args:
         moments: Their number, sum and sum of squares.
+        are_whole: They are whole numbers, of which nothing is rounded.
     """
     count, total, squares = moments
     # The sum of (largest - label) * (label - least): each of these is at least 0.
     between = (least + largest) * total - squares - least * largest * count
-    return abs(between) <= 1e-3 * (largest - least) ** 2 * count
+    return abs(between) <= (0.5 if are_whole else 1e-3 * (largest - least) ** 2 * count)
 
 
 class _Codes:

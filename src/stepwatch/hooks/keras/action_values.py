@@ -15,7 +15,7 @@ import keras
 import numpy as np
 
 from ..script import main_script, next_states
-from ..terminals import cut_offs_for_ends, ends_seen, unread_in, unstored_ends
+from ..terminals import cut_offs_for_ends, end_numbers
 from .backend import Array
 
 #: By so many of its parameters, the smallest, it is known whether the weights of a model were set.
@@ -65,7 +65,7 @@ class ActionValues:
         self._num_steps: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._last: WeakKeyDictionary[Any, list[Array]] = WeakKeyDictionary()
 
-    def note(self, model: Any, *_: object, **__: object) -> None:
+    def note(self, model: Any) -> None:
         """Note a model, which may be a copy of one that is trained."""
         self._models.add(model)
 
@@ -77,9 +77,7 @@ class ActionValues:
             prediction: and what the model said in it.
         """
         known = self._num_steps.get(model, 0)
-        if label is None or prediction is None:
-            return known >= _LEAST_STEPS
-        if chosen_actions(label, prediction) is not None:
+        if label is not None and prediction is not None and chosen_actions(label, prediction):
             known = self._num_steps[model] = known + 1
         return known >= _LEAST_STEPS
 
@@ -99,10 +97,8 @@ class ActionValues:
             episodes and with states.
         """
         script = main_script()
-        found = {f"value/unread_ends/{one}": 1.0 for one in unread_in(script)}
+        found = end_numbers(script) | next_states()
         found |= {f"value/cut_offs/{one}": 1.0 for one in cut_offs_for_ends(script)}
-        found |= {f"value/unstored_ends/{one}": 1.0 for one in ends_seen(unstored_ends(script))}
-        found |= next_states()
         for name, moved, distance in self._compared(model, weights, is_trained):
             found |= {f"value/moved/{name}": moved, f"value/distance/{name}": distance}
         return found

@@ -117,11 +117,9 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         self._replaced.put(keras.Model, "fit", self.setup.fitting)
         for name in ("evaluate", "predict"):
             self._replaced.put(keras.Model, name, self.setup.evaluating)
-        self._replaced.put(keras.Model, "compile", calling_first(self.setup.compiling))
+        self._replaced.put(keras.Model, "compile", calling_first(self._compiling))
         self.setup.vocabularies.put(self._replaced)
         self._replaced.put(keras.Model, "set_weights", calling_first(self._begin_set))
-        for name in ("compile", "set_weights"):
-            self._replaced.put(keras.Model, name, calling_first(self.action_values.note))
         for kind, mode in MODES.items():
             in_fit, alone = (self._ending(mode, is_in_fit=is_in) for is_in in (True, False))
             batch_end = f"on_{kind}_batch_end"
@@ -282,7 +280,13 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         return wrapper
 
     @guarded
+    def _compiling(self, model: Any, *_: Any, **__: Any) -> None:
+        self.action_values.note(model)
+        self.setup.compiling(model)
+
+    @guarded
     def _begin_set(self, model: Any, *_: Any, **__: Any) -> None:
+        self.action_values.note(model)
         if model is self._trains and self._before_set is None:
             self._before_set = smallest_weights(model.trainable_variables)
             self.setup.weights_set(model)

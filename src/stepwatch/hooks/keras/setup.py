@@ -104,7 +104,7 @@ class Setup:
         self._shared: dict[str, float] = {}
         self._num_turns = 0  # of folds, when it was called last
 
-    def compiling(self, model: Any, *_: Any, **__: Any) -> None:
+    def compiling(self, model: Any) -> None:
         """A model is about to be compiled."""
         with suppress(Exception):  # it is only looked where the script stands
             self._compiled[model] = is_in_every_epoch()

@@ -25,7 +25,7 @@ from ..frozen_numbers import FrozenNumbers
 from ..nearest import NearestSamples
 from ..observations import Observations, PackedTensors, TensorRef
 from ..script import has_discount, main_script, next_states
-from ..terminals import ends_seen, unread_in, unstored_ends
+from ..terminals import end_numbers
 from .eager import EagerOperations
 from .graphs import (
     OF_LOSSES,
@@ -546,10 +546,8 @@ class Tapes:
         unused = {f"setup/unused_penalty/{name}": 1.0 for name in facts.penalties}
         evidence.numbers(step, "setup", unused | self._mistakes)
         if step.mode is Mode.TRAIN and step.wants("policy"):
-            script = main_script()
-            found = {f"value/unread_ends/{one}": 1.0 for one in unread_in(script)}
-            found |= {f"value/unstored_ends/{one}": 1.0 for one in ends_seen(unstored_ends(script))}
-            evidence.numbers(step, "policy", found | (next_states() if has_discount() else {}))
+            found = end_numbers(main_script()) | (next_states() if has_discount() else {})
+            evidence.numbers(step, "policy", found)
         if facts.modules and "loop/modules" not in step:
             modes = {"modules": facts.modules, "modules_in_eval": facts.modules_in_eval}
             evidence.numbers(step, "loop", {f"loop/{name}": one for name, one in modes.items()})

@@ -620,18 +620,18 @@ class Tracker(HookGuard):
         Args:
             differentiates: Gradients of it are about to be computed, or were.
         """
-        if type(loss) is not torch.Tensor or loss.numel() != 1:
+        bare = self._bare
+        if self.root is not None or (bare.model is None and not differentiates):
             return
-        if self.root is not None or in_transform():
+        if type(loss) is not torch.Tensor or loss.numel() != 1 or in_transform():
             return
-        model = self._bare.model
         if loss.requires_grad:
-            if differentiates or model is not None:
-                model = self._bare.found(loss, looks=self.events.detail is Detail.FULL)
+            model = bare.found(loss, looks=self.events.detail is Detail.FULL)
             is_new = model is not None and self.names.of(model) is None
-            begins = is_new or (self.steps.is_updated_by_hand and self._bare.are_updated())
+            begins = is_new or (self.steps.is_updated_by_hand and bare.are_updated())
         else:
-            begins = self._bare.is_alone and not torch.is_grad_enabled()  # an evaluation
+            model = bare.model
+            begins = bare.is_alone and not torch.is_grad_enabled()  # an evaluation
         if model is not None and begins:
             self._begin(model, ())
 

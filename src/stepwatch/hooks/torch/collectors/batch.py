@@ -17,7 +17,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from ....capture.open_step import OpenStep
 from ....numerics.digest import Words as Digests
 from ....numerics.digest import digest, row_digests
-from ...losses import told_of_samples
+from ...losses import labels_and_predictions
 from ...nearest import NearestSamples
 from ...observations import MOST_SAMPLE_ELEMENTS, MOST_SAMPLES, NO_DATA
 from ..device import PackedBits, device_row_digests
@@ -193,11 +193,11 @@ class Samples:
         )
         if prediction is None or target is None:
             return
-        told = told_of_samples(call.function, prediction, target)
-        if told is None or len(told[0]) != number:
+        both = labels_and_predictions(call.function, prediction, target)
+        if both is None or len(both[0]) != number:
             return
         name = loss.removeprefix("loss/")
-        found = self._nearest.labels.add(step.mode, name, rows, told[1], told[0])
+        found = self._nearest.labels.add(step.mode, name, rows, *both)
         for known, one in found.items():
             self._observer.scalar(step, known, one, "evaluations")
 
