@@ -72,7 +72,9 @@ class TestNames:
         assert "the newest run, runs/c" in alone[2]
         assert "newest" not in named[2]
 
-    def test_where_there_is_no_run_they_say_so(self, verb):
+    def test_where_there_is_no_run_they_say_so(self, tmp_path, monkeypatch, verb):
+        monkeypatch.chdir(tmp_path)
+
         assert "no run 'latest': there is no run in runs" in verb("show")[2]
 
     def test_two_of_them_are_compared(self, runs, verb):

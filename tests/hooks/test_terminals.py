@@ -212,17 +212,19 @@ def advantages(carry, transition):
 """
 
 
-class TestForgottenEnds:
-    def forgotten(self, folder, text):
-        file = folder / "script.py"
-        file.write_text(text)
-        return forgotten_ends(str(file))
+def ends_in(look, folder, text):
+    """Return what is found in a script with this text."""
+    file = folder / "script.py"
+    file.write_text(text)
+    return look(str(file))
 
+
+class TestForgottenEnds:
     @pytest.mark.parametrize(
         ("text", "found"), [(COLLECTS, ("dones",)), (COLLECTS_FIELDS, ("done",))]
     )
     def test_ends_that_are_collected_and_never_read_are_found(self, text, found, tmp_path):
-        assert found == self.forgotten(tmp_path, text)
+        assert found == ends_in(forgotten_ends, tmp_path, text)
 
     @pytest.mark.parametrize(
         ("text", "before", "after"),
@@ -241,7 +243,7 @@ class TestForgottenEnds:
     )  # fmt: skip
     def test_ends_that_may_be_known_are_let_be(self, text, before, after, tmp_path):
         assert before in text
-        assert () == self.forgotten(tmp_path, text.replace(before, after, 1))
+        assert () == ends_in(forgotten_ends, tmp_path, text.replace(before, after, 1))
 
     @pytest.mark.parametrize(
         ("ends", "expected"),
@@ -270,13 +272,8 @@ def play(env, buffer, obs):
 
 
 class TestCutOffs:
-    def found(self, folder, text):
-        file = folder / "script.py"
-        file.write_text(text)
-        return cut_offs_for_ends(str(file))
-
     def test_cut_offs_that_are_stored_in_place_of_ends_are_found(self, tmp_path):
-        assert ("truncated",) == self.found(tmp_path, STORES)
+        assert ("truncated",) == ends_in(cut_offs_for_ends, tmp_path, STORES)
 
     @pytest.mark.parametrize(
         ("before", "after"),
@@ -292,7 +289,7 @@ class TestCutOffs:
     )
     def test_where_ends_are_kept_nothing_is_said(self, before, after, tmp_path):
         assert before in STORES
-        assert () == self.found(tmp_path, STORES.replace(before, after, 1))
+        assert () == ends_in(cut_offs_for_ends, tmp_path, STORES.replace(before, after, 1))
 
 
 WITHOUT_ENDS = """\
@@ -311,13 +308,8 @@ def play(env, memory, scores, state):
 
 
 class TestUnstoredEnds:
-    def found(self, folder, text):
-        file = folder / "script.py"
-        file.write_text(text)
-        return unstored_ends(str(file))
-
     def test_steps_that_are_stored_without_ends_are_found(self, tmp_path):
-        assert ("done",) == self.found(tmp_path, WITHOUT_ENDS)
+        assert ("done",) == ends_in(unstored_ends, tmp_path, WITHOUT_ENDS)
 
     @pytest.mark.parametrize(
         ("before", "after"),
@@ -336,7 +328,7 @@ class TestUnstoredEnds:
         if "over" in text:
             text = text.replace("following))", "following, over))")
         assert before in WITHOUT_ENDS
-        assert () == self.found(tmp_path, text)
+        assert () == ends_in(unstored_ends, tmp_path, text)
 
     @pytest.mark.parametrize("done", [True, np.True_, False, 1.0])
     def test_an_end_is_seen_in_its_variable(self, done):

@@ -74,7 +74,7 @@ def test_what_neighbours_tell_and_the_model_does_not(tmp_path, is_deep, of_numbe
         (64, 3, 0, 40, False),  # it has learned most
     ],
 )
-def test_how_much_worse_is_told(number, off, nearest, guessing, is_worse):
+def test_thresholds_of_the_nearest_neighbour_baseline(number, off, nearest, guessing, is_worse):
     compared = Compared(StepNumber(9, 9), "worker_0", number, off, nearest, guessing)
 
     assert is_worse is compared.is_worse()

@@ -95,8 +95,8 @@ class _Finder(MetaPathFinder):
 def _without_collections() -> Iterator[None]:
     """Let no garbage be looked for meanwhile, nor after it among what was made.
 
-    A framework makes hundreds of thousands of objects that stay. To look through them again and
-    again, as they become more, is a quarter of the time that its import takes.
+    A framework makes hundreds of thousands of objects that stay, and each look through them takes
+    longer than the last.
     """
     if not gc.isenabled() or gc.get_freeze_count():  # somebody else sees to it
         yield

@@ -112,7 +112,7 @@ def test_gradients_that_are_not_set_to_zero_are_found(watched, how, forgets):
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_a_module_that_is_trained_in_another_part_is_told_apart(watched, is_first):
+def test_bare_tensors_before_or_after_a_module_are_another_model(watched, is_first):
     model = nn.Linear(4, 2)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
 
