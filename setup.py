@@ -13,7 +13,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 
-PARTS = ("_crc32c", "_digest", "_exponents", "_files")
+PARTS = ("_crc32c", "_digest", "_exponents", "_files", "_matcher")
 flags = [] if sys.platform == "win32" else ["-O3"]
 
 

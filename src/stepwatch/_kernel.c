@@ -26,6 +26,7 @@
 #include "_dlpack.h"
 #include "_exponents.h"
 #include "_files.h"
+#include "_matcher.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && defined(__GLIBC__)
 /* One build runs on every x86-64 and still uses what the processor has. */
@@ -504,6 +505,19 @@ static int summarize_tensor(const DLPackExchangeAPI *api, PyObject *object, PyOb
     return 1;
 }
 
+int tensor_is_finite(PyObject *capsule, PyObject *tensor)
+{
+    double row[NUM_FIELDS];
+    const DLPackExchangeAPI *api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
+    PyObject *is_neg = PyUnicode_InternFromString("is_neg");
+    int is_finite = api && is_neg && api->header.version.major == 1
+        && api->dltensor_from_py_object_no_sync && summarize_tensor(api, tensor, is_neg, row)
+        && !row[1] && !row[2] && !row[3]; /* after the count: nan, and both infinities */
+    Py_XDECREF(is_neg);
+    PyErr_Clear();
+    return is_finite;
+}
+
 /* Return the rows of a matrix of statistics from one on; NULL, and an exception, if there is no
  * room for so many. */
 static double *rows_of(PyObject *capsule, Py_ssize_t first, Py_ssize_t number)
@@ -774,9 +788,8 @@ static PyMethodDef METHODS[] = {
 
 static int prepare(PyObject *module)
 {
-    (void)module;
     crc32c_prepare();
-    return 0;
+    return add_matcher_types(module);
 }
 
 static PyModuleDef_Slot SLOTS[] = {{Py_mod_exec, (void *)prepare}, {0, NULL}};

@@ -1,6 +1,7 @@
 """What the compiled kernel offers; see _kernel.c."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 def summarize(source: object, kind: int, target: object, /) -> bool:
     """Fill a row with the statistics of an array; False, and nothing done, if it cannot be read.
@@ -120,3 +121,110 @@ def write_files(
         TypeError: No such tuples; nothing is written.
         ValueError: A zero character in a path; nothing is written.
     """
+
+class _Owner(Protocol):
+    def gives_back(self) -> None:
+        """An event came that was not due: take what there is of the step, and go on with it."""
+
+    def has_ended(self) -> None:
+        """A step was over, and the next one may not be followed."""
+
+class StepMatcher:
+    """Follows steps of a training whose events are those of a step before, in the same order.
+
+    Not on Windows. It follows the thread that called ``follow``; of all others nothing is compared.
+
+    Args:
+        tensor_class: The class of losses and gradients; of no class derived from it.
+        is_grad_enabled: Returns whether gradients will be computed.
+        tracing_state: Returns ``None`` where what runs is not recorded.
+        task_id: Returns -1 where no gradients are being computed.
+        frame_of: ``sys._getframe``.
+        dlpack: What the class of tensors has as ``__dlpack_c_exchange_api__``.
+    """
+
+    def __new__(
+        cls,
+        tensor_class: type,
+        is_grad_enabled: Callable[[], bool],
+        tracing_state: Callable[[], object],
+        task_id: Callable[[], int],
+        frame_of: Callable[[int], object],
+        dlpack: object,
+        /,
+    ) -> StepMatcher: ...
+    @property
+    def is_active(self) -> bool:
+        """Whether steps are followed."""
+
+    def learn(self, owner: _Owner, events: tuple[tuple[object, ...], ...], /) -> None:
+        """Learn which events a step has, in their order.
+
+        Args:
+            owner: Is told where steps are not followed any more.
+            events: Of each its kind, an ``EventKind``; a weak reference to the model or optimizer,
+                or the code that computes a loss; the name and dtype of a loss; the instruction in
+                that code, or the number of an optimizer's groups; how many frames out of what calls
+                the source the code runs; and in which group the parameter is of which the gradient
+                is looked at, and where there, -1 for none.
+
+        Raises:
+            TypeError: No such tuples.
+            ValueError: No such events.
+        """
+
+    def follow(
+        self,
+        most_steps: int,
+        mean_loss: float,
+        most_loss: float,
+        weight: float,
+        most_s: float,
+        conditions: tuple[tuple[object, str, object], ...],
+        /,
+    ) -> None:
+        """Follow steps from here on.
+
+        Args:
+            most_steps: So many, at most 64.
+            mean_loss: The mean of the losses so far, each of which counts ``weight`` in it.
+            most_loss: Where the mean is above it, the next step is not followed.
+            weight: See ``mean_loss``.
+            most_s: Nor is it where so many seconds are over.
+            conditions: Nor where an attribute of an object does not have this value any more.
+
+        Raises:
+            ValueError: No events are known.
+        """
+
+    def take(
+        self,
+    ) -> tuple[list[tuple[int, tuple[float, ...]]], int, tuple[float, ...], float, float]:
+        """Stop to follow steps.
+
+        Returns:
+            When each step ended, nanoseconds since the Unix epoch, and its numbers: losses, and the
+            learning rates of optimizers, in the order of the events; of a step that is not over,
+            how many events there were, and their numbers; the mean loss; and what all took,
+            seconds.
+        """
+
+class EventSource:
+    """What a framework calls for an event.
+
+    Args:
+        kind: An ``EventKind``.
+        subscribers: Who is told of it in such steps; where nobody is, nothing is done in them.
+        function: Is called where the event is not followed.
+        matcher: Follows the steps.
+    """
+
+    def __new__(
+        cls,
+        kind: int,
+        subscribers: list[Callable[..., object]],
+        function: Callable[..., object],
+        matcher: StepMatcher,
+        /,
+    ) -> EventSource: ...
+    def __call__(self, *carried: object, **named: object) -> None: ...

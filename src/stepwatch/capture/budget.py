@@ -43,7 +43,7 @@ _MEASURED, _CHECKED, _MOST_MEASURED = 8, 2, 256
 # So many thin steps are known of at most. Of more than a few one in eight is measured by itself.
 _MOST_THIN, _FEW_THIN, _NOT_MEASURED = 2048, 64, 7
 # So many steps are observed in full once a loss, of which each counts so much in the mean, rises.
-_RISING_STEPS, _RISING_WEIGHT = 32, 1 / 8
+_RISING_STEPS, RISING_WEIGHT = 32, 1 / 8
 # What goes on being wrong is observed in full again after so many steps.
 _AGAIN = 1000
 # What is wrong now and then is so many times; and then in such a share of all steps.
@@ -142,11 +142,16 @@ class Budget:
         self._full_until = FULL_STEPS
         self._eval_step, self._full_eval_until = -1, 0
         self._later: dict[str, range] = {}
-        # TRAIN steps that were found to be thin: the last one asked for, and those up to a step.
-        self._thin_from = self._thin_until = 0
+        # TRAIN steps that were found to be thin: from the last one asked for on,
+        self._thin_from = 0
+        #: and up to this one, unless something asks for full ones meanwhile.
+        self.thin_until = 0
         self._not_measured = 0  # so many thin steps to come
-        # Of the loss: the least and the most of the first full steps, and its mean of late.
-        self._first_losses, self._mean_loss = (math.inf, -math.inf), 0.0
+        self._first_losses = math.inf, -math.inf  # the least and the most of the first full steps
+        #: The most that the mean loss may be, or the next steps are observed in full.
+        self.most_loss = -math.inf
+        #: The mean loss of late; each counts ``RISING_WEIGHT`` in it.
+        self.mean_loss = 0.0
         self._start_s = START_S  # what is left of it
         self._processor_s = 0.0  # of this thread, when the last step ended
         # For each reason to observe in full: when it was last given, when that began, and how often
@@ -161,7 +166,7 @@ class Budget:
 
     def thins(self, mode: Mode, mode_step: int) -> bool:
         """Return whether of a step only what is kept is observed; ask as it begins."""
-        if mode is Mode.TRAIN and self._thin_from <= mode_step < self._thin_until:
+        if mode is Mode.TRAIN and self._thin_from <= mode_step < self.thin_until:
             return True
         if mode is Mode.EVAL:
             self._eval_step = mode_step
@@ -182,7 +187,7 @@ class Budget:
             return False
         if mode is Mode.TRAIN and self.period >= _TENTH and not self._later:
             self._thin_from = mode_step
-            self._thin_until = mode_step - mode_step % _TENTH + _TENTH  # the next may be due
+            self.thin_until = mode_step - mode_step % _TENTH + _TENTH  # the next may be due
         return True
 
     def observe_next_in_full(
@@ -208,7 +213,7 @@ class Budget:
             return False
         self._reasons[reason] = now, now, count + 1
         self._full_until = max(self._full_until, now + steps)
-        self._thin_until = 0
+        self.thin_until = 0
         if evaluations:
             self._full_eval_until = self._eval_step + 1 + evaluations
         return True
@@ -232,7 +237,7 @@ class Budget:
         Once for each reason, any of a few words.
         """
         self._later.setdefault(reason, steps)
-        self._thin_until = 0
+        self.thin_until = 0
 
     def note_loss(self, mode_step: int, loss: float) -> None:
         """Note the loss of a TRAIN step that is over.
@@ -243,14 +248,38 @@ class Budget:
         if not math.isfinite(loss):
             self.observe_next_in_full()
             return
-        least, most = self._first_losses
         if mode_step < FULL_STEPS:
-            self._first_losses = min(least, loss), max(most, loss)
-            self._mean_loss = loss
+            least, most = self._first_losses
+            self._first_losses = least, most = min(least, loss), max(most, loss)
+            self.most_loss = 2 * most - least
+            self.mean_loss = loss
             return
-        self._mean_loss += _RISING_WEIGHT * (loss - self._mean_loss)
-        if self._mean_loss > 2 * most - least:
+        self.note_mean_loss(self.mean_loss + RISING_WEIGHT * (loss - self.mean_loss))
+
+    def note_mean_loss(self, mean: float) -> None:
+        """Note the mean loss of late, as it became by a finite loss."""
+        self.mean_loss = mean
+        if mean > self.most_loss:
             self.observe_next_in_full("loss rises", _RISING_STEPS, evaluations=0)
+
+    def end_thin_steps(self, mode_step: int, count: int, spent_s: float) -> None:
+        """Note that several thin TRAIN steps are over, which were not told one by one.
+
+        Args:
+            mode_step: The last of them.
+            count: How many they are.
+            spent_s: What callbacks of ours took for all, seconds.
+        """
+        if self.share is None:
+            return
+        self.spent_s += spent_s
+        self._train_step, now = mode_step, perf_counter()
+        own = self.spent_s - self._before_s
+        self._own_s += own
+        self._thin.append(own / count)
+        self._rest_of_thin.append(max(0.0, now - self._ended_at - own) / count)
+        self._ended_at, self._before_s = now, self.spent_s
+        self._not_measured = 1  # what is not followed costs more, and is rare
 
     def keeps(self, tensor: str, kind: str) -> bool:
         """Return whether a tensor is observed in the steps between the full ones, too."""
@@ -394,7 +423,7 @@ class Budget:
 
     def _set_period(self, period: int, mode_step: int) -> None:
         self.period = period
-        self._thin_until = 0
+        self.thin_until = 0
         self._thinned_from = self._thinned_from or mode_step + 1
         self._periods.add(period)
         rest = ", losses at every step" if max(self._periods) > 1 else ""

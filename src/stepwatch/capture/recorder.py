@@ -259,6 +259,24 @@ class Recorder:
         row = ScalarRow(mode, layout, number, mode_step, time.time_ns(), values)
         self._carrier.take_soon(row)
 
+    def take_thin_steps(
+        self, layout: Layout, steps: Sequence[tuple[int, tuple[float, ...]]], spent_s: float
+    ) -> None:
+        """Close TRAIN steps in a row, of each of which a hook observed a few finite numbers.
+
+        Args:
+            layout: As for ``take_scalars``.
+            steps: When each ended, in nanoseconds since the Unix epoch, and its values.
+            spent_s: What was spent on observing all of them, seconds.
+        """
+        mode_step = 0
+        for time_ns, values in steps:
+            number, mode_step = self.counter.next(Mode.TRAIN)
+            self._count(number)
+            row = ScalarRow(Mode.TRAIN, layout, number, mode_step, time_ns, values)
+            self._carrier.take_soon(row)
+        self.budget.end_thin_steps(mode_step, len(steps), spent_s)
+
     def take_repeated(self, scalars: Iterable[tuple[TensorInfo, float]]) -> None:
         """Close a TRAIN step of which a hook observed a few numbers, some of them several times.
 

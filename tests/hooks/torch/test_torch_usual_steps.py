@@ -22,15 +22,18 @@ def steps_of(seen, name):
 def taken(every_fifth, monkeypatch):
     """Return how many numbers were taken of each step that went as usual."""
     found = []
-    take = Recorder.take_scalars
-    monkeypatch.setattr(
-        Recorder,
-        "take_scalars",
-        lambda recorder, layout, values: (
-            found.append(len(values)),
-            take(recorder, layout, values),
-        )[1],
-    )
+    take, take_several = Recorder.take_scalars, Recorder.take_thin_steps
+
+    def note(recorder, layout, values):
+        found.append(len(values))
+        take(recorder, layout, values)
+
+    def note_several(recorder, layout, steps, spent_s):
+        found.extend(len(values) for _, values in steps)
+        take_several(recorder, layout, steps, spent_s)
+
+    monkeypatch.setattr(Recorder, "take_scalars", note)
+    monkeypatch.setattr(Recorder, "take_thin_steps", note_several)
     return found
 
 

@@ -41,6 +41,7 @@ Events of the step to which these belong, emitted by ``tracker``:
 from __future__ import annotations
 
 import os
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -48,7 +49,7 @@ from enum import IntEnum
 from functools import cache
 from threading import get_ident
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import torch
@@ -57,6 +58,7 @@ from torch import nn
 from ...capture.budget import Budget
 from ...capture.guard import give_up
 from ...model.collection import LOSS_FUNCTIONS
+from ...numerics.elements import kernel
 from .internals import (
     UNKNOWN,
     compiler_callback,
@@ -64,6 +66,9 @@ from .internals import (
     dynamo_skip_frame,
     tracing_state,
 )
+
+if TYPE_CHECKING:
+    from ..._kernel import StepMatcher
 
 Subscriber = Callable[..., object]
 
@@ -197,6 +202,25 @@ class Detail(IntEnum):
     FULL, LOSSES, USUAL = range(3)
 
 
+class EventKind(IntEnum):
+    """What the kernel calls the events of a step that it follows, see ``_kernel.StepMatcher``.
+
+    What is ``BESIDE`` changes nothing of a step; with any ``OTHER`` event it is not followed.
+    """
+
+    FORWARD, LOSS, BACKWARD, BEFORE_OPTIMIZER, AFTER_OPTIMIZER, BESIDE, OTHER = range(7)
+
+
+_KINDS = {
+    "before_forward": EventKind.FORWARD,
+    "after_loss": EventKind.LOSS,
+    "before_backward": EventKind.BACKWARD,
+    "before_optimizer": EventKind.BEFORE_OPTIMIZER,
+    "after_optimizer": EventKind.AFTER_OPTIMIZER,
+    "scheduler_step": EventKind.BESIDE,
+}
+
+
 class HookGuard:
     """What is guarded, and observes only its own process and thread."""
 
@@ -209,6 +233,8 @@ class HookGuard:
         self.is_fork = False
         #: The thread that it was made in.
         self.thread = get_ident()
+        #: Follows steps that go like those before, where the kernel is there.
+        self.matcher = _new_matcher()
         _guards.add(self)
 
     def is_observing_here(self) -> bool:
@@ -228,9 +254,21 @@ class HookGuard:
 _guards: WeakSet[HookGuard] = WeakSet()
 
 
+def _new_matcher() -> StepMatcher | None:
+    api = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
+    if not hasattr(kernel, "StepMatcher") or api is None or compiler_callback() is UNKNOWN:
+        return None
+    return kernel.StepMatcher(
+        *(torch.Tensor, torch.is_grad_enabled, tracing_state, current_graph_task_id),
+        *(sys._getframe, api),
+    )
+
+
 def _note_fork() -> None:
     for guard in _guards:
         guard.is_fork = True
+        if guard.matcher is not None:
+            guard.matcher.take()
 
 
 if hasattr(os, "register_at_fork"):
@@ -261,6 +299,12 @@ class Events:
         """Have a function called with what an event of torch carries where ``detail`` is less."""
         table = self._of_losses if detail is Detail.LOSSES else self._of_usual
         table[event].append(subscriber)
+
+    @property
+    def are_told_once(self) -> bool:
+        """Whether in steps like those before each event that can be followed has one subscriber."""
+        followed = (event for event, kind in _KINDS.items() if kind < EventKind.BESIDE)
+        return all(len(self._of_usual[event]) == 1 for event in followed)
 
     def subscribers(self, event: str) -> list[Subscriber]:
         """Return who subscribed; the list itself, for what is emitted for every module."""
@@ -313,4 +357,9 @@ class Events:
                 budget.spent_s += perf_counter() - began
 
         disabled: Any = torch.compiler.disable(emit)  # type: ignore[no-untyped-call]
-        return dynamo_skip_frame(emit) if is_known else disabled
+        if guard.matcher is None or not is_known:
+            return dynamo_skip_frame(emit) if is_known else disabled
+        kind = _KINDS.get(event, EventKind.OTHER)
+        return kernel.EventSource(
+            kind, by_detail[Detail.USUAL], dynamo_skip_frame(emit), guard.matcher
+        )

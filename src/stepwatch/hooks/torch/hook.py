@@ -299,6 +299,7 @@ def register_global_hooks(
             with nullcontext() if given is None else tracker.observer.without_gradients():
                 notify_before_optimizer(optimizer)
         if control.bad_updates is not None:
+            tracker.settle()
             control.before_update(optimizer, args, named)
         return given
 
@@ -307,6 +308,7 @@ def register_global_hooks(
             control.after_update(optimizer)
         notify_after_optimizer(optimizer)
         if control.has_work:
+            tracker.settle()
             control.after_step()
             after_step()
 

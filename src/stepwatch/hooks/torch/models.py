@@ -396,6 +396,11 @@ class Parameters:
             self._rebuild()
         return _current(self._free)
 
+    @property
+    def are_all_held(self) -> bool:
+        """Whether there was none, when last looked at, that no optimizer holds."""
+        return not self._free
+
     def are_thawed(self) -> bool:
         """Return whether one that no optimizer holds was frozen when last looked at, and is not."""
         return bool(self._free) and any(
@@ -507,11 +512,7 @@ class FirstGradients:
 
     def is_finite(self, optimizer: torch.optim.Optimizer) -> bool:
         """Return whether it is finite; true where it is not known without waiting."""
-        if self._last is None or self._last[0]() is not optimizer:
-            if optimizer not in self._first:
-                self._first[optimizer] = self._find(optimizer)
-            self._last = ref(optimizer), self._first[optimizer]
-        place = self._last[1]
+        place = self.place(optimizer)
         if place is None:
             return True
         try:
@@ -523,6 +524,14 @@ class FirstGradients:
         if read_tensors((gradient,), self._rows, 0):
             return not any(self._counts.tolist())
         return bool(gradient.isfinite().all())
+
+    def place(self, optimizer: torch.optim.Optimizer) -> tuple[int, int] | None:
+        """Return in which group the parameter is, and where there; ``None`` if all are large."""
+        if self._last is None or self._last[0]() is not optimizer:
+            if optimizer not in self._first:
+                self._first[optimizer] = self._find(optimizer)
+            self._last = ref(optimizer), self._first[optimizer]
+        return self._last[1]
 
     @staticmethod
     def _find(optimizer: torch.optim.Optimizer) -> tuple[int, int] | None:

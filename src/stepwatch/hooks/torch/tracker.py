@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from operator import methodcaller
+from time import perf_counter
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, ref
 
@@ -851,6 +852,25 @@ class Tracker(HookGuard):
             step.add(info, np.asarray(rate, info.dtype))
         self.optimizers.ends_step(optimizer, self._loop.num_backward_calls)
         self.steps.after_optimizer(optimizer)
+
+    @guarded
+    def gives_back(self) -> None:
+        """The kernel followed steps, and one goes otherwise."""
+        began = perf_counter()
+        self._usual.settle()
+        self._recorder.budget.spent_s += perf_counter() - began
+
+    @guarded
+    def has_ended(self) -> None:
+        """The kernel followed steps to the last that it may."""
+        began = perf_counter()
+        self._usual.followed()
+        self._recorder.budget.spent_s += perf_counter() - began
+
+    @guarded
+    def settle(self) -> None:
+        """Have all steps recorded that are over."""
+        self._usual.settle()
 
     @property
     def has_begun(self) -> bool:

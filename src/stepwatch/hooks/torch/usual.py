@@ -8,6 +8,11 @@ before one of them steps again, and what ran since belongs to the next. Where a 
 the step, that is held until something runs. Whatever else happens is handed to the ``Tracker``,
 with what was observed so far.
 
+Where the same models run, losses are computed in the same lines and optimizers step in the same
+order as in the step before, the kernel follows the next steps up to one that may be a full one, and
+gives them back together. Where a step goes otherwise it gives back what there was of it, and all
+goes on here.
+
 A model that runs without gradients, as one that acts or gives targets, is an EVAL step, which is
 counted. Torch calls no hook of ours but one, before each of the models that ever ran. Another one
 that runs then is not seen until its loss is computed.
@@ -25,11 +30,12 @@ from weakref import ref
 import numpy as np
 import torch
 
+from ...capture.budget import RISING_WEIGHT
 from ...capture.plan import STATISTICS, Plan
 from ...capture.recorder import Recorder
 from ...model.record import Layout, TensorInfo
 from ...model.steps import Mode
-from .events import Detail
+from .events import Detail, EventKind
 from .internals import Loss, calling_loss, has_compiled_graphs
 from .tensors import dtype_name
 
@@ -72,6 +78,46 @@ class _Call(NamedTuple):
     info: TensorInfo
 
 
+class _Event(NamedTuple):
+    """An event of a step, as the kernel is to find it again; see ``_kernel.StepMatcher.learn``.
+
+    Args:
+        kind: What it is.
+        known: The model or the optimizer.
+        infos: What is known of the numbers that it brings.
+        name: Of a loss, what computes it,
+        call: and where.
+        place: Before an optimizer's step, where it holds the gradient that speaks for all.
+    """
+
+    kind: EventKind
+    known: ref[Any] | None = None
+    infos: tuple[TensorInfo, ...] = ()
+    name: str = ""
+    call: _Call | None = None
+    place: tuple[int, int] | None = None
+
+    def for_kernel(self) -> tuple[object, ...]:
+        """Return it as the kernel takes it."""
+        group, index = self.place or (-1, -1)
+        if self.call is None:
+            return self.kind, self.known, "", None, len(self.infos), 0, group, index
+        depth, code, instruction, dtype, _ = self.call
+        return self.kind, code, self.name, dtype, instruction, depth - _INSIDE, group, index
+
+
+# So many frames of the hook are between a loss's wrapper and what looks for the script's frame; of
+# the kernel there are none.
+_INSIDE = 3
+# Of so many calls of one function for losses it is known where they were made.
+_MOST_CALLS = 4
+_NO_CALLS: list[_Call] = []
+# Steps are given back when the first of them has taken so long, seconds: somebody may be looking.
+_FOLLOWED_S = 0.05
+# After a step that was followed and went otherwise so many are not; twice as many each time.
+_FIRST_PAUSE, _LONGEST_PAUSE = 4, 1024
+
+
 class UsualSteps:
     """Observes TRAIN steps that go like those before; see the module.
 
@@ -100,7 +146,7 @@ class UsualSteps:
         self._evaluated: list[ref[torch.nn.Module]] = []
         self._evaluates = False
         self._runs = self._loss_since_backward = False
-        self._calls: dict[str, _Call] = {}  # by what computes the loss, the last one
+        self._calls: dict[str, list[_Call]] = {}  # by what computes the loss, the last ones
         # The optimizer whose step has begun, and may compute gradients by a closure.
         self._stepping: torch.optim.Optimizer | None = None
         # Whether a step is held, of which all parts are over; and what was saved in it then.
@@ -113,6 +159,12 @@ class UsualSteps:
         self._are_apart = False
         self._is_alone = False  # no hook is called on any other module
         self._config: ProfilerConfig | None = None
+        # The events of this step so far, ``None`` where it cannot be followed; those that the
+        # kernel knows, and the layout of the numbers that they bring.
+        self._events: list[_Event] | None = None
+        self._known_events: list[_Event] = []
+        self._known_layout = Layout(())
+        self._paused, self._pause = 0, _FIRST_PAUSE
         for event, handler in (
             ("before_forward", self._before_forward),
             ("after_forward", self._after_forward),
@@ -167,12 +219,14 @@ class UsualSteps:
         self._evaluated, self._evaluates = [], False
         self._saved, self._is_held = [], False
         self._tracker.steps.is_usual_held = False
+        self._events = self._new_events()
 
     def leave(self) -> None:
         """Hand the step to the tracker, with what was observed so far."""
         tracker = self._tracker
         if tracker.events.detail is not Detail.USUAL:
             return
+        self.settle()
         if any(part.optimizer() is None for part in self._parts) and self._is_held:
             self._release()  # nothing can be added for an optimizer that is gone
         tracker.events.detail = Detail.LOSSES
@@ -233,6 +287,8 @@ class UsualSteps:
             self._last_model, self._evaluates = known, False
             if not self._is_alone:
                 self._runs = tracker.pause_inside(module)
+            elif self._events is not None:
+                self._events.append(_Event(EventKind.FORWARD, known))
         elif isinstance(module, Loss):
             tracker.loss_depth += 1
         elif not (self._runs or tracker.loss_depth or self._passes_evaluation(module, inputs)):
@@ -255,7 +311,7 @@ class UsualSteps:
         if not (self._evaluated or self._recorder.thins_next(Mode.EVAL)):
             return False
         self._evaluated.append(known)
-        self._evaluates = True
+        self._evaluates, self._events = True, None
         if not self._is_alone:
             self._runs = tracker.pause_inside(module)
         return True
@@ -282,7 +338,8 @@ class UsualSteps:
         if tracker.loss_depth:
             return
         called = name
-        if (call := self._calls.get(called)) is not None and _is_made_again(call):
+        calls = self._calls.get(called, _NO_CALLS)
+        if calls and (call := next(filter(_is_made_again, calls), None)) is not None:
             info = call.info
             is_usual = value.__class__ is torch.Tensor and value.requires_grad
             is_usual = is_usual and info.name in self._always
@@ -291,7 +348,10 @@ class UsualSteps:
                 if math.isfinite(number):
                     self._losses.append((info, number))
                     self._loss_since_backward = True
+                    if self._events is not None:
+                        self._events.append(_Event(EventKind.LOSS, None, (info,), called, call))
                     return
+        self._events = None
         if (self._is_alone or self._runs) and (module := calling_loss()) is not None:
             name = type(module).__name__
         if self._observe(name, value):
@@ -299,7 +359,8 @@ class UsualSteps:
             if (found := tracker.losses.calling_frame()) is not None:
                 depth, frame = found
                 place = depth + 1, frame.f_code, frame.f_lasti
-                self._calls[called] = _Call(*place, value.dtype, self._losses[-1][0])
+                call = _Call(*place, value.dtype, self._losses[-1][0])
+                self._calls[called] = [call, *calls][:_MOST_CALLS]
             return
         is_unseen = self._last_model is None and not self._evaluated
         self.leave()
@@ -341,6 +402,10 @@ class UsualSteps:
             self._release()
         # What it is called on is the loss where no function of torch computed one.
         if self._loss_since_backward or self._observe("backward", roots):
+            if not self._loss_since_backward or self._tracker.singular.paths:
+                self._events = None
+            elif self._events is not None:
+                self._events.append(_Event(EventKind.BACKWARD))
             self._loss_since_backward = False
             self._loop.num_backward_calls += 1
             if self._tracker.singular.paths:
@@ -364,10 +429,15 @@ class UsualSteps:
         if self._is_uneven and any(part.optimizer() is optimizer for part in self._parts):
             self._end_before()
         if tracker.has_closure and self._last_model is None and self._is_awaited(optimizer):
-            self._stepping = optimizer
+            self._stepping, self._events = optimizer, None
         elif not self._complete(optimizer):
             self.leave()
             tracker.before_any_optimizer(optimizer)
+        elif self._events is not None and self._rates is not None:
+            infos = tuple(info for info, _ in self._rates)
+            place = tracker.first_gradients.place(optimizer)
+            known = self._optimizers[id(optimizer)]
+            self._events.append(_Event(EventKind.BEFORE_OPTIMIZER, known, infos, place=place))
 
     def _end_before(self) -> None:
         """An optimizer is about to step again: what ran since belongs to the next step."""
@@ -435,6 +505,9 @@ class UsualSteps:
         self._loop.passed()
         losses, model = self._losses, self._last_model
         self._last_model, self._losses, self._rates, self._stepping = None, [], None, None
+        if self._events is not None:
+            known = self._optimizers[id(optimizer)]
+            self._events.append(_Event(EventKind.AFTER_OPTIMIZER, known))
         if len(self._optimizers) == 1 and not tracker.steps.hold:
             self._store(losses + rates)
         else:
@@ -448,15 +521,133 @@ class UsualSteps:
                     self.leave()
                 return
             self._store(self._take_parts())
+        self._go_on(optimizer)
+
+    def _go_on(self, optimizer: torch.optim.Optimizer | None) -> None:
+        """A step is stored that ended with this optimizer's: the next one begins."""
+        tracker = self._tracker
         if not self._recorder.thins_next(Mode.TRAIN):
             tracker.events.detail = Detail.FULL
             self._loop.skipped()
-            tracker.keep_gradients_of(optimizer)
+            if optimizer is not None:
+                tracker.keep_gradients_of(optimizer)
         elif self._recorder.profiler.config is not self._config:
             tracker.events.detail = Detail.LOSSES
         else:
+            self._follow()
             return
         tracker.resume_hooks()
+
+    # Steps that the kernel follows
+
+    def _new_events(self) -> list[_Event] | None:
+        """Return where to note the events of a step, ``None`` where it cannot be followed."""
+        tracker = self._tracker
+        can_be = (
+            tracker.matcher is not None
+            and self._is_alone
+            and not (self._is_uneven or tracker.steps.hold)
+            and tracker.parameters.are_all_held
+        )
+        return [] if can_be else None
+
+    def _follow(self) -> None:
+        """Have the next steps followed as long as they go like the one that is over."""
+        events, self._events = self._events, self._new_events()
+        matcher, recorder = self._tracker.matcher, self._recorder
+        if not events or self._events is None or matcher is None:
+            return
+        if self._paused:
+            self._paused -= 1
+            return
+        if events is not self._known_events and not self._learn(events):
+            return
+        budget = recorder.budget
+        conditions: list[tuple[object, str, object]] = [
+            (self._tracker, "active", True),
+            (self._tracker.singular, "paths", []),
+            (recorder, "plan", recorder.plan),
+            (recorder.profiler, "config", self._config),
+            (budget, "thin_until", budget.thin_until),
+        ]
+        if recorder.black_box is not None:
+            conditions.append((recorder.black_box, "wanted", recorder.black_box.wanted))
+        num_thin = budget.thin_until - recorder.counter.peek(Mode.TRAIN)[1]
+        losses = budget.mean_loss, budget.most_loss, RISING_WEIGHT
+        matcher.follow(max(1, num_thin), *losses, _FOLLOWED_S, tuple(conditions))
+
+    def _learn(self, events: list[_Event]) -> bool:
+        """Tell the kernel which events a step has; return whether it can follow such steps."""
+        infos = tuple(info for event in events for info in event.infos)
+        if (
+            not (infos and self._tracker.events.are_told_once)
+            or events[0].kind is not EventKind.FORWARD
+        ):
+            return False
+        if not all(info.name in self._always for info in infos) or infos[0].collection != "losses":
+            return False
+        layout = self._layout(infos)
+        if layout is None:
+            return False
+        assert self._tracker.matcher is not None
+        self._tracker.matcher.learn(self._tracker, tuple(one.for_kernel() for one in events))
+        self._known_events, self._known_layout = events, layout
+        return True
+
+    def followed(self) -> None:
+        """Steps were followed to the last that may be: store them, and go on."""
+        events = self._known_events
+        self._take_followed()
+        self._pause = _FIRST_PAUSE
+        self._events = events
+        self._go_on(events[-1].known() if events[-1].known is not None else None)
+
+    def settle(self) -> None:
+        """Take back the steps that are followed, and what there is of the one that is not over."""
+        matcher = self._tracker.matcher
+        if matcher is None or not matcher.is_active:
+            return
+        self._paused, self._pause = self._pause, min(2 * self._pause, _LONGEST_PAUSE)
+        at, numbers = self._take_followed()
+        self._events, left = None, iter(numbers)
+        for event in self._known_events[:at]:
+            values = [(info, next(left)) for info in event.infos]
+            if event.kind is EventKind.FORWARD:
+                self._last_model, self._evaluates = event.known, False
+            elif event.kind is EventKind.LOSS:
+                self._losses += values
+                self._loss_since_backward = True
+            elif event.kind is EventKind.BACKWARD:
+                self._loss_since_backward = False
+                self._loop.num_backward_calls += 1
+            elif event.kind is EventKind.BEFORE_OPTIMIZER:
+                self._rates = values
+            elif event.known is not None:
+                self._tracker.num_optimizer_steps += 1
+                self._loop.passed()
+                part = _Part(self._last_model, self._losses, event.known, self._rates or [])
+                self._parts.append(part)
+                self._last_model, self._losses, self._rates = None, [], None
+
+    def _take_followed(self) -> tuple[int, tuple[float, ...]]:
+        """Store the steps that were followed to their end.
+
+        Returns:
+            How many events there were of the step that was not, and the numbers that they brought.
+        """
+        assert self._tracker.matcher is not None
+        steps, at, numbers, mean_loss, spent_s = self._tracker.matcher.take()
+        if steps:
+            kinds = [event.kind for event in self._known_events]
+            num_optimizers = len(steps) * kinds.count(EventKind.AFTER_OPTIMIZER)
+            self._tracker.num_optimizer_steps += num_optimizers
+            self._loop.passed(num_optimizers)
+            self._loop.num_backward_calls += len(steps) * kinds.count(EventKind.BACKWARD)
+            self._recorder.take_thin_steps(self._known_layout, steps, spent_s)
+            self._recorder.budget.note_mean_loss(mean_loss)
+        else:
+            self._recorder.budget.spent_s += spent_s
+        return at, numbers
 
     def _release(self) -> None:
         """Something runs: store the step that is held, here or by the tracker."""
@@ -474,6 +665,7 @@ class UsualSteps:
     @property
     def has_begun(self) -> bool:
         """Whether anything was observed of a step that is not stored."""
+        self.settle()
         return bool(self._parts or self._losses or self._last_model is not None)
 
     def saves(self, name: str, kind: str, value: object) -> bool:
@@ -505,14 +697,18 @@ class UsualSteps:
             scalars += [one for one in logged.items() if self._has_usual_level(one[0])]
         infos, values = zip(*scalars, strict=True)
         if infos != self._last_infos:  # which are the very same at most steps
-            if infos not in self._layouts:
-                names = {info.name for info in infos}
-                self._layouts[infos] = Layout(infos) if len(names) == len(infos) else None
-            self._last_infos, self._last_layout = infos, self._layouts[infos]
+            self._last_infos, self._last_layout = infos, self._layout(infos)
         if self._last_layout is not None:
             self._recorder.take_scalars(self._last_layout, values)
         else:
             self._recorder.take_repeated(scalars)
+
+    def _layout(self, infos: tuple[TensorInfo, ...]) -> Layout | None:
+        """Return the layout of numbers, ``None`` where some have one name."""
+        if infos not in self._layouts:
+            names = {info.name for info in infos}
+            self._layouts[infos] = Layout(infos) if len(names) == len(infos) else None
+        return self._layouts[infos]
 
 
 def _is_made_again(call: _Call) -> bool:

@@ -453,9 +453,9 @@ class Loop:
         self._phases.turn("other")
         self.passed()
 
-    def passed(self) -> None:
-        """An optimizer has stepped, in a step whose time is not observed."""
-        self._num_optimizer_steps += 1
+    def passed(self, count: int = 1) -> None:
+        """Optimizers have stepped, in steps whose time is not observed."""
+        self._num_optimizer_steps += count
         self._num_unused = 0
 
     def skipped(self) -> None:
