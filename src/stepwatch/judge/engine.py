@@ -8,7 +8,9 @@ training, with it.
 
 from __future__ import annotations
 
+import math
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -37,8 +39,9 @@ _SCAN_NS = 5 * 10**9
 #: take about one percent of the time however short steps are, and less in a long training, where it
 #: is that share of what went by since the first step, up to the last number. So is one with
 #: metrics, if the step before it had the same: what is logged at few steps is evaluated. By the
-#: times that are stored, so that a replay passes over the same steps.
-SHORT_AFTER, SHORT_NS = 300, 20_000_000
+#: times that are stored, so that a replay passes over the same steps. None is passed over whose
+#: loss is further above the last ones that were evaluated, so many, than these are apart.
+SHORT_AFTER, SHORT_NS, LAST_LOSSES = 300, 40_000_000, 16
 _SHORT_SHARE, _LONGEST_NS = 0.002, 100_000_000
 _OF_LOSSES = frozenset({"losses", "learning_rates"})
 _LOGGED = _OF_LOSSES | {"metrics", "scalars"}
@@ -80,6 +83,8 @@ class Watch:
         self._trained = ModelChange()
         self._last_step = -1
         self._evaluated_ns = self._began_ns = 0
+        self._losses: deque[float] = deque(maxlen=LAST_LOSSES)  # the largest of each step
+        self._high_loss = math.inf
         self._layout_before: Layout | None = None
         self._cutter: WindowSplitter | None = None
         self._scanned_ns = 0
@@ -144,11 +149,16 @@ class Watch:
         rows, ended_ns = [], self._evaluated_ns
         first = self._has_only_numbers(steps.layout)
         rest = self._has_only_numbers(steps.layout)  # each comes after one of the same layout
+        of_losses = steps.layout.rows_of.get("losses", ())
+        losses = steps.values[:, of_losses].max(1, initial=-math.inf).tolist()
         for row, (time_ns, mode_step) in enumerate(zip(times, within, strict=True)):
             may_pass = steps.mode is Mode.TRAIN and (rest if row else first)
-            if not (may_pass and self._is_short(mode_step, time_ns, ended_ns)):
+            is_short = may_pass and self._is_short(mode_step, time_ns, ended_ns)
+            if not (is_short and losses[row] <= self._high_loss):
                 rows.append(row)
                 ended_ns = time_ns
+                if steps.mode is Mode.TRAIN:
+                    self._note_loss(losses[row])
         findings: list[Finding] = []
         for record in steps.at(rows).records():
             step = StepView([record], patterns, others=others)
@@ -167,12 +177,20 @@ class Watch:
             return False
         record = step.records[0]
         is_short = self._is_short(step.mode_step, record.time_ns, ended_ns)
-        if not (is_short and step.number > self._last_step and may_pass):
-            return False
-        if step.has_non_finite(record):
+        loss = max((one.scalar for one in step.tensors("losses")), default=-math.inf)
+        is_usual = loss <= self._high_loss and not step.has_non_finite(record)
+        if not (is_short and step.number > self._last_step and may_pass and is_usual):
+            self._note_loss(loss)
             return False
         self._evaluated_ns, self._last_step = ended_ns, step.number
         return True
+
+    def _note_loss(self, loss: float) -> None:
+        """Note the largest loss of a TRAIN step that is evaluated, if it has one."""
+        if math.isfinite(loss):
+            self._losses.append(loss)
+            high = max(self._losses)
+            self._high_loss = high + (high - min(self._losses))
 
     def _is_short(self, mode_step: int, time_ns: int, evaluated_ns: int) -> bool:
         """Return whether a TRAIN step ends so soon after the last one that was evaluated."""
