@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 from stepwatch.hooks.torch import TorchHook
 from stepwatch.judge.step_view import StepNumber
@@ -60,6 +61,45 @@ def test_what_neighbours_tell_and_the_model_does_not(tmp_path, is_deep, of_numbe
     found = fit(tmp_path / "run", is_deep=is_deep, of_numbers=of_numbers)
 
     assert ("nearest" in found) is not is_deep
+
+
+@pytest.mark.parametrize(
+    ("others", "is_told"),
+    [
+        ("columns swapped", True),
+        ("columns swapped, at the end only", True),
+        ("alike", False),
+        ("columns swapped after they were learned", False),  # it may have forgotten them
+        ("few columns swapped", False),
+    ],
+)
+def test_evaluated_data_that_the_same_weights_take_for_something_else(tmp_path, others, is_told):
+    """The second column says nothing where the first one says the class."""
+    torch.manual_seed(0)
+    (x, _), (held_out, _) = clusters(256, 1), clusters(128, 2)
+    y, labels = (x[:, 0] > 2).long(), (held_out[:, 0] > 2).long()
+    swapped = held_out.flip(1)[: 16 if "few" in others else None]
+    model = nn.Sequential(nn.Linear(2, 32), nn.ReLU(), nn.Linear(32, 2))
+    optimizer = torch.optim.Adam(model.parameters(), 0.02)
+    with TorchHook(run=tmp_path / "run", say=lambda _: None):
+        for step in range(200):
+            rows = torch.randint(0, len(x), (32,))
+            optimizer.zero_grad()
+            F.cross_entropy(model(x[rows]), y[rows]).backward()
+            optimizer.step()
+            if step % 20 < 19:
+                continue
+            is_odd = "swapped" in others and ("after" not in others or step > 150)
+            evaluated = [held_out, swapped if is_odd else held_out.clone()]
+            model.eval()
+            with torch.no_grad():
+                for data in evaluated[: 1 if "end only" in others and step < 199 else 2]:
+                    for rows, of_rows in DataLoader(TensorDataset(data, labels[: len(data)]), 64):
+                        F.cross_entropy(model(rows), of_rows)
+            model.train()
+    found = [one.condition for one in watch(Trial(tmp_path / "run"), ["chance_level"])]
+
+    assert is_told is ("other_data" in found)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ TITLES: Mapping[str, str] = {
     "chance_level": "no better than guessing",
     "chance_level:held_out": "no better than guessing on held-out data",
     "chance_level:nearest": "worse than its nearest neighbours",
+    "chance_level:other_data": "some evaluated data are unlike the others",
     "chance_level:renumbered": "classes have other numbers in evaluation",
     "chance_level:same": "the same prediction for every sample",
     "chance_level:unseen": "evaluated classes are not in training",

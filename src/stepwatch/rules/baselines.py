@@ -1,14 +1,15 @@
-"""What can be told of samples without a model, which a model should do better than."""
+"""What a model should do better than: its neighbours, itself untrained, itself on other data."""
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..judge.step_view import StepNumber, StepView
-from .shared import prefixed
+from .shared import of_same_loss, prefixed
 
 _COMPARED = "evaluation/compared/"
 #: Of fewer evaluated samples nothing is said.
@@ -88,3 +89,82 @@ class NearestLabels:
                 together = Compared(late[-1].at, late[-1].worker, *sums)
                 if together.is_worse():
                     yield loss, together
+
+
+#: So many TRAIN steps tell what is lost by an untrained model. What is above this many times it was
+#: never learned, and what is below this part of it was.
+_FIRST_STEPS, UNLEARNED, LEARNED_OF_FIRST = 5, 1.2, 0.5
+
+
+@dataclass(slots=True)
+class Pass:
+    """An evaluation.
+
+    Args:
+        at: Its last step,
+        worker: and who evaluated.
+        number: Which it is since the last TRAIN step, from 1 on.
+        losses: The loss of each step.
+        num_labels: So many labels its steps had that were observed in full.
+    """
+
+    at: StepNumber
+    worker: str
+    number: int
+    losses: list[float] = field(default_factory=list)
+    num_labels: int = 0
+
+    @property
+    def loss(self) -> float:
+        """The mean loss."""
+        return statistics.fmean(self.losses)
+
+
+class OtherData:
+    """Evaluations of several data by the same weights, of which one is well and another is not."""
+
+    def __init__(self) -> None:
+        self._first: defaultdict[str, list[float]] = defaultdict(list)
+        self._passes: defaultdict[str, list[Pass]] = defaultdict(list)
+
+    def train(self, step: StepView) -> None:
+        """Note what is lost at first."""
+        for loss in step.tensors("losses"):
+            first = self._first[loss.name]
+            if len(first) < _FIRST_STEPS:
+                first.append(loss.scalar)
+
+    def add(self, step: StepView) -> None:
+        """Add a step of an evaluation."""
+        for loss in step.tensors("losses"):
+            number = step.scalar("evaluation/number", loss.worker)
+            if not math.isnan(number):
+                self._passes[loss.name].append(Pass(step.at, loss.worker, int(number)))
+            passes = self._passes.get(loss.name)
+            if passes is None or passes[-1].worker != loss.worker:
+                continue
+            last = passes[-1]
+            last.at = step.at
+            last.losses.append(loss.scalar)
+            label = of_same_loss(step, loss, "label")
+            if label is not None and label.info.shape:
+                last.num_labels += label.info.shape[0]
+
+    def apart(self) -> Iterator[tuple[str, Pass, Pass, float]]:
+        """Yield losses of which the last weights do well on some data, and never did on others.
+
+        Returns:
+            Of each its name, the evaluation that went well, the other, and the loss at first.
+        """
+        for name, passes in self._passes.items():
+            first = statistics.median(self._first[name] or [math.nan])
+            by_number: defaultdict[int, list[Pass]] = defaultdict(list)
+            for one in passes:
+                by_number[one.number].append(one)
+            last = [one for one in passes if one.at.train_step == passes[-1].at.train_step]
+            best = min(last, key=lambda one: one.loss)
+            worst = max(last, key=lambda one: one.loss)
+            least = min(one.loss for one in by_number[worst.number])
+            is_learned = best.loss < LEARNED_OF_FIRST * first
+            if is_learned and least > UNLEARNED * first and worst.num_labels >= LEAST_COMPARED:
+                yield name, best, worst, first

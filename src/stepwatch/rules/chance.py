@@ -18,7 +18,7 @@ from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import Floats, listed, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
-from .baselines import NearestLabels
+from .baselines import NearestLabels, OtherData
 from .circumstances import SCALE_TARGETS, Circumstances
 from .classes import added
 from .data import ALL_DATA, Samples
@@ -323,7 +323,8 @@ class ChanceLevel(Rule):
     (``renumbered``). Where a tenth or more of the evaluated labels is of classes of which training
     had none at ``UNSEEN_LOOKS`` full steps or more, that is told (``unseen``). And where none of
     these holds, evaluated samples whose labels those of the nearest samples of the training tell
-    better than the model does (``nearest``).
+    better than the model does (``nearest``). Where some evaluated data were learned, and others
+    cost more than they did untrained, that is told (``other_data``).
 
     Judged are steps with one such loss: two may play against each other. It gives no weights to
     classes or samples, and must have come to rest, within ``rest`` from the first half of the
@@ -345,6 +346,7 @@ class ChanceLevel(Rule):
         "held_out": "held_out",
         "renumbered": "data",
         "unseen": "data",
+        "other_data": "data",
         "same *": "collapse",
         "*": "outcome",
     }
@@ -375,7 +377,7 @@ class ChanceLevel(Rule):
         self._grows_slowly: dict[tuple[str, str], StepNumber] = {}
         self._held_out: dict[str, _HeldOut] = {}
         self._samples = Samples()
-        self._nearest, self._last_step = NearestLabels(), 0
+        self._nearest, self._others, self._last_step = NearestLabels(), OtherData(), 0
         # Findings that are waited for, and at how many steps they began to be.
         self._waiting: dict[str, tuple[Finding, int]] = {}
         self._told: set[str] = set()  # losses that were found to be where guessing is
@@ -387,8 +389,10 @@ class ChanceLevel(Rule):
         if not step.trains:
             self._add_held_out(step)
             self._nearest.add(step)
+            self._others.add(step)
             return
         self._last_step = step.train_step
+        self._others.train(step)
         for held_out in self._held_out.values():
             held_out.end()
         self._circumstances.add(step)
@@ -438,6 +442,9 @@ class ChanceLevel(Rule):
         for found in self._evaluate_ends():
             told.add(found.tensor)
             yield found
+        for found in self._evaluate_others(told):
+            told.add(found.tensor)
+            yield found
         yield from self._evaluate_nearest(told)
 
     def _evaluate_ends(self) -> Findings:
@@ -464,6 +471,30 @@ class ChanceLevel(Rule):
                 yield from self._evaluate_held_out(held_out, trained)
             elif held_out.moments and window.moments:
                 yield from self._evaluate_held_out_targets(held_out, window, trained)
+
+    def _evaluate_others(self, told: set[str]) -> Findings:
+        """Judge data that were never learned beside some that were, by the same weights.
+
+        Args:
+            told: Losses of which more is known.
+        """
+        for name, best, worst, first in self._others.apart():
+            if name in told or name in self._weighted:
+                continue
+            yield self.finding(
+                worst.at,
+                name,
+                f"{name}: with the same weights it is {number(worst.loss)} on some evaluated data"
+                f" and {number(best.loss)} on others; untrained the model lost {number(first)}: it"
+                " takes the one kind for something else",
+                worker=worst.worker,
+                mode="EVAL",
+                value=worst.loss,
+                threshold=first,
+                condition="other_data",
+                remedy="compare a sample of each as it reaches the model: vocabulary, scaling,"
+                " order of columns, channels and classes must be those of the training",
+            )
 
     def _evaluate_nearest(self, told: set[str]) -> Findings:
         """Judge models that do worse than the labels of the nearest samples.
