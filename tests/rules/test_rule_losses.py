@@ -577,13 +577,21 @@ class TestOverfit:
 
         assert found == [one.severity for one in run("overfit", steps)]
 
-    @pytest.mark.parametrize(("rises", "found"), [(False, []), (True, ["warning"])])
-    def test_where_only_training_is_weighted_only_a_rise_counts(self, rises, found):
-        """Weights of classes make the training loss another one than that of validation."""
+    @pytest.mark.parametrize(
+        ("rises", "first", "found"),
+        [(False, 0.2, []), (True, 0.2, ["warning"]), (True, 1.5, [])],
+        ids=["stays", "rises", "rises, and training began higher"],
+    )
+    def test_where_only_training_is_weighted_only_a_rise_counts(self, rises, first, found):
+        """Weights of classes make the training loss another one than that of validation.
+
+        They move predictions away from how frequent classes are, which validation pays for.
+        """
         validation = (0.9, 0.8, 0.7, 0.8, 0.9, 1.1) if rises else (0.9, 0.8, 0.7, 0.71, 0.69, 0.7)
         steps = []
         for loss in validation:
-            weighted = {"losses": {"loss/L": 0.2}, "setup": {"setup/weighted/L": 1.0}}
+            trained = 0.2 if steps else first
+            weighted = {"losses": {"loss/L": trained}, "setup": {"setup/weighted/L": 1.0}}
             steps.append(step_of(weighted, len(steps), Mode.TRAIN))
             steps.append(step_of({"losses": {"loss/L": loss}}, len(steps), Mode.EVAL))
         assert found == [one.severity for one in run("overfit", steps)]

@@ -149,8 +149,12 @@ class TestCompounded:
         assert "initial" in found[0].remedy
 
 
-def waiting(scheduled, total=None, steps=701):
-    """Return what a rule finds at the end of a run whose schedule was stepped once an epoch."""
+def waiting(scheduled, total=None, steps=701, falls=False):
+    """Return what a rule finds at the end of a run whose schedule was stepped once an epoch.
+
+    Args:
+        falls: Beside another optimizer without one.
+    """
     watch = Watch(RULE)
     for step in range(0, steps, 10):
         loop = {
@@ -162,8 +166,10 @@ def waiting(scheduled, total=None, steps=701):
         }
         if total:
             loop["loop/scheduler_total"] = float(total)
-        tensors = {"learning_rates": {"learning_rate/0": [0.01]}, "loop": loop}
-        watch.evaluate(step_of(tensors, step, Mode.TRAIN))
+        rates = {"learning_rate/0": [0.01 * 0.95 ** (scheduled * step // steps) if falls else 0.01]}
+        if falls:
+            rates["learning_rate/1"] = [0.01]
+        watch.evaluate(step_of({"learning_rates": rates, "loop": loop}, step, Mode.TRAIN))
     return [(one.condition, one.severity) for one in watch.finish()]
 
 
@@ -181,6 +187,10 @@ class TestSlowAtEnd:
     def test_a_training_that_ends_in_its_warm_up(self, scheduled, total, is_found):
         """Is found once it is over, and once: on the way it might still have come."""
         assert ([("slow_at_end", "warning")] if is_found else []) == waiting(scheduled, total)
+
+    def test_a_rate_that_falls_is_in_no_warm_up(self):
+        """A training that was resumed, and knows what its schedule began with."""
+        assert [] == waiting(15, falls=True)
 
 
 def of_function(function, scheduled, rate=1e-3, every=1):

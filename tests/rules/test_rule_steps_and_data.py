@@ -462,6 +462,23 @@ class TestInputDrift:
 
         assert ("evaluated batch/0", onset) == (found.condition, found.onset)
 
+    @pytest.mark.parametrize(
+        ("first", "evaluated", "severity"),
+        [(1.0, 0.11, "info"), (1.0, 0.3, "warning"), (0.15, 0.11, "warning")],
+        ids=["as low", "higher", "not learned"],
+    )
+    def test_other_inputs_do_no_harm_where_what_was_learned_holds(self, first, evaluated, severity):
+        """As of a series whose level rises, where its changes are predicted."""
+        rng, steps = np.random.default_rng(0), []
+        for at in range(35):
+            is_evaluated = at >= 30
+            loss = evaluated if is_evaluated else first if at == 0 else 0.1
+            inputs = rng.normal(50.0 if is_evaluated else 0.0, 1, (16, 4)).astype(np.float32)
+            tensors = {"batches": {"batch/0": inputs}, "losses": {"loss/L": loss}}
+            steps.append(full_step(tensors, at, Mode.EVAL if is_evaluated else Mode.TRAIN))
+
+        assert [severity] == [one.severity for one in judged("input_drift", steps)[0]]
+
     @pytest.mark.parametrize(("samples", "count"), [(16, 0), (64, 1)])
     def test_a_test_set_at_once_counts_as_the_batches_that_it_would_be(self, samples, count):
         """One batch may be an odd one."""

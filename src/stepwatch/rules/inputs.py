@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import statistics
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -32,6 +34,9 @@ SATURATED = 0.9
 
 #: Of fewer TRAIN steps the range of an input is not known.
 _LEAST_LOOKS = 10
+#: Other inputs do no harm where a loss that fell to less than this part of what it was at first is
+#: no more than so many times that for them.
+_LEARNED, _NO_WORSE = 0.5, 1.5
 
 
 class InputDrift(Rule):
@@ -44,9 +49,9 @@ class InputDrift(Rule):
     Inputs of EVAL steps, but of those whose labels are all the same, are held against the same
     TRAIN steps, by mean and standard deviation, as if both were normal: a normalization that was
     forgotten for one of them sets them ``nats`` apart, and ten times as far as any of the TRAIN
-    steps is. Where all elements of a batch are one number, as the time step of a diffusion model
-    that samples, that number is held against the range of the TRAIN steps: it lies outside by more
-    than this is wide.
+    steps is. Where a loss that was learned is as low for them, that is information. Where all
+    elements of a batch are one number, as the time step of a diffusion model that samples, that
+    number is held against the range of the TRAIN steps: it lies outside by more than this is wide.
     """
 
     name = "input_drift"
@@ -82,8 +87,15 @@ class InputDrift(Rule):
         self._ranges: dict[_Input, tuple[float, float, int]] = {}
         # How many batches of the size of those that are trained were far apart, in a row.
         self._apart: dict[_Input, float] = {}
+        # Of each loss in TRAIN: the first, and the last ones.
+        self._first_losses: dict[str, float] = {}
+        self._last_losses: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=5))
 
     def check(self, step: StepView) -> Findings:
+        if step.trains:
+            for loss in step.tensors("losses"):
+                self._first_losses.setdefault(loss.name, loss.scalar)
+                self._last_losses[loss.name].append(loss.scalar)
         if step.mode is Mode.EVAL:
             for group, _ in self._numbers.groups(step):
                 if _is_of_one_label(step, group.record.worker):
@@ -186,19 +198,31 @@ class InputDrift(Rule):
         if self.persists((*key, "evaluated"), self._apart[key] >= self.evaluations, 1):
             first_began, first = self._first_evaluated.get(key, self._evaluating[key])
             is_from_first = divergence(_mean_and_std(first), usual) > limit
+            is_harmless = self._is_harmless(step)
+            known = "; the loss is as low for them" if is_harmless else ""
             yield self.finding(
                 step,
                 tensor,
                 f"{tensor.name}: inputs that are evaluated have mean {number(now[0])} and standard"
                 f" deviation {number(now[1])} at step {step.train_step}; those that are trained"
-                f" have {number(usual[0])} and {number(usual[1])}: {_apart(now, usual)}",
+                f" have {number(usual[0])} and {number(usual[1])}: {_apart(now, usual)}{known}",
                 value=apart,
                 threshold=self.nats,
+                severity="info" if is_harmless else "warning",
                 onset=first_began if is_from_first else began,
                 condition=f"evaluated {tensor.name}",
                 remedy="do to the inputs of an evaluation what is done in training: the same"
                 " normalization, by the numbers of the training data, and the same units",
             )
+
+    def _is_harmless(self, step: StepView) -> bool:
+        """Return whether what was learned holds for the inputs of an EVAL step as well."""
+        losses = [one for one in step.tensors("losses") if one.name in self._last_losses]
+        return bool(losses) and all(
+            one.scalar <= _NO_WORSE * (trained := statistics.median(self._last_losses[one.name]))
+            and trained < _LEARNED * self._first_losses[one.name]
+            for one in losses
+        )
 
     def _compare_one_number(self, step: StepView, tensor: TensorView, key: _Input) -> Findings:
         """Judge an input that is one number in all of a batch that is evaluated."""

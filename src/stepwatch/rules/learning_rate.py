@@ -463,7 +463,8 @@ class LearningRateAnomaly(Rule):
         level = max(rate.peak for rate in rates) / meant
         is_slow = scheduled < WARM * steps
         rests = self._last_step.train_step - max(rate.changed_at for rate in rates)
-        is_highest = any(rate.last >= rate.peak for rate in rates)
+        moving = [rate for rate in rates if rate.changed_at > self._first_step] or rates
+        is_highest = any(rate.last >= rate.peak for rate in moving)
         rises = is_highest and rests <= LATE
         still_climbs = is_slow and is_highest and rests <= TWICE * steps / scheduled
         limit = CLIMBING if still_climbs else WARM
@@ -472,6 +473,8 @@ class LearningRateAnomaly(Rule):
         of_steps = total >= MADE_OF_STEPS * steps
         if is_slow and scheduled < (LATE_OF_STEPS if of_steps else LATE):
             return
+        if is_slow and not is_highest:
+            return  # it decays, as of a training that was resumed
         # An optimizer whose rate is 1 leaves it to its schedule.
         if not is_slow and not (rises and meant < FACTOR_ONLY):
             return

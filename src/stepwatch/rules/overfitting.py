@@ -86,8 +86,9 @@ class Overfit(RoundRule):
     scatter, has not come down again by as much, and the training loss did not rise with it. A loss
     that only lies above that of training is information: many a model that generalizes has one.
     Where the training loss is weighted by classes or samples and that of validation is not, they
-    are not compared, and only a rise counts. Of a model of Keras with batch normalization nothing
-    is said before its moving statistics have left where they began, or the training has ended.
+    are not compared, and only a rise above what training lost at first counts. Of a model of Keras
+    with batch normalization nothing is said before its moving statistics have left where they
+    began, or the training has ended.
 
     At the end, a mean square that hardly falls below the variance of the targets in training, and
     in evaluation ends above what guessing their mean costs (``guessing``).
@@ -183,6 +184,8 @@ class Overfit(RoundRule):
             trained.add(train)
             is_alone = _ALONE * trained.rise() < known.rise()
             risen = not math.isfinite(validation) or (known.stays_up() and is_alone)
+            if weighted:  # to weigh classes moves predictions away from how frequent these are
+                risen &= not validation < self._at_first.get(name, -math.inf)
             if self._is_settling and at.train_step < _SETTLED and not self._is_over:
                 continue
             severity = "warning" if risen else "info"
