@@ -214,10 +214,13 @@ class TestLabelIn:
 
 
 class TestEncoded:
-    def test_all_columns_are_named_once(self):
+    @pytest.mark.parametrize(
+        ("collection", "prefix"), [("boosting", "boosting"), ("evaluations", "evaluation")]
+    )
+    def test_all_columns_are_named_once(self, collection, prefix):
         names = ("city_mean", "shop_mean")
-        tensors = {f"boosting/encoded/{name}": np.array(2.5) for name in names}
-        findings, _ = judged("label_leak", [full_step({"boosting": tensors}, 0)])
+        tensors = {f"{prefix}/encoded/{name}": np.array(2.5) for name in names}
+        findings, _ = judged("label_leak", [full_step({collection: tensors}, 0)])
 
         assert ["encoded"] == [one.condition for one in findings]
         assert findings[0].message.startswith("city_mean, shop_mean: each value is the mean label")

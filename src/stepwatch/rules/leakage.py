@@ -231,7 +231,11 @@ def _mean_run(samples: list[int], shared: set[int]) -> float:
     return sum(known) / runs if runs else 0.0
 
 
-_LABEL_IN, _ENCODED = "boosting/label_in/", "boosting/encoded/"
+_LABEL_IN = "boosting/label_in/"
+_ENCODED = {
+    "boosting": ("boosting/encoded/", "of the rows that are trained on"),
+    "evaluations": ("evaluation/encoded/", "of all rows, those that are then held out as well"),
+}
 _SHARED_ROWS = {
     "boosting": ("boosting/shared_rows/", "of the rows of {}"),
     "evaluations": ("evaluation/shared_rows/", "of the rows that {} is evaluated on"),
@@ -280,8 +284,9 @@ class LabelLeak(Rule):
     rule ``dependence``. ``feature``: a column of the input is the target, or puts the samples in
     the very order of it, as a price does where its logarithm is asked for. The hook finds it at two
     looks, or as boosting begins; it is judged at each step, too, at which ``batches`` and
-    ``labels`` are saved raw. ``encoded``: a column of the table that boosting is trained on holds
-    for each category the mean label of few rows, each row's own included. ``centred``: a window of
+    ``labels`` are saved raw. ``encoded``: a column of the table that boosting is trained on, or
+    that a script splits, holds for each category the mean label of few rows, each row's own
+    included. ``centred``: a window of
     a series that is forecast has a column that was made by a centred window of pandas, of which the
     target is a part. ``alone``: of the columns of boosting one makes nearly all of the gain, and
     evaluations come to next to nothing: such as the label itself, taken for a category.
@@ -325,6 +330,7 @@ class LabelLeak(Rule):
         for tensor in sampled:
             yield from self._evaluate_samples(step, tensor)
         yield from self._evaluate_centred(step)
+        yield from self._evaluate_encodings(step)
         yield from self._evaluate_rows(step)
         if step.mode is Mode.EVAL:
             yield from self._evaluate_alone(step)
@@ -471,20 +477,23 @@ class LabelLeak(Rule):
                 condition="feature",
                 remedy=_REMEDIES["feature"],
             )
-        for group in prefixed(step, "boosting", _ENCODED):
-            names = [one.name.removeprefix(_ENCODED) for one in group]
-            rows = group[0].scalar
-            yield self.finding(
-                step,
-                group[0],
-                f"{listed(names)}: each value is the mean label of the rows that have it, or this"
-                f" drawn towards that of all: categories of {number(rows)} rows on average are"
-                " encoded by the labels of the rows that are trained on, so that each is told a"
-                " part of its own",
-                condition="encoded",
-                value=rows,
-                remedy=_REMEDIES["encoded"],
-            )
+
+    def _evaluate_encodings(self, step: StepView) -> Findings:
+        """Report the columns of tables that are mean labels of their categories."""
+        for collection, (prefix, which) in _ENCODED.items():
+            for group in prefixed(step, collection, prefix):
+                names = [one.name.removeprefix(prefix) for one in group]
+                rows = group[0].scalar
+                yield self.finding(
+                    step,
+                    group[0],
+                    f"{listed(names)}: each value is the mean label of the rows that have it, or"
+                    f" this drawn towards that of all: categories of {number(rows)} rows on average"
+                    f" are encoded by the labels {which}, so that each is told a part of its own",
+                    condition="encoded",
+                    value=rows,
+                    remedy=_REMEDIES["encoded"],
+                )
 
     def _evaluate_rows(self, step: StepView) -> Findings:
         """Report tables of which some rows are evaluated and trained on."""

@@ -23,6 +23,7 @@ from ...model.steps import Mode
 from ..base import Hook
 from ..patching import ListenerPatches
 from ..shared_rows import shared_rows
+from ..target_encoding import may_encode, rows_of_category
 from .objectives import OF_LOGARITHMS, Objective, ObjectiveListener, likelier_as_exposures
 from .rounds import (
     FIRST_ROWS,
@@ -37,7 +38,6 @@ from .rounds import (
     recoded,
     scattered,
 )
-from .target_encoding import may_encode, rows_of_category
 
 _log = logging.getLogger("stepwatch")
 Array = npt.NDArray[np.generic]
