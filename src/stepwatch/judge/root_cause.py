@@ -283,6 +283,8 @@ LINKS = (
     Link("loss_input", "metric"),
     # what holds for the data that are trained on, and for no other
     *_links(("setup", "mode", "loaded", "loss_input", "data", "inputs"), ("held_out",)),
+    # what learns nothing learns nothing that holds
+    *_links(("schedule", "untrained"), ("held_out",)),
     # workers that train alone
     *_links(("unsynced",), ("unsynced", "replicas", *_DIVERGED)),
     # steps that are too large or too small, and what they end in

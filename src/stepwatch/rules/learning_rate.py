@@ -290,7 +290,7 @@ class LearningRateAnomaly(Rule):
 
     def begin(self) -> None:
         self._rates: dict[tuple[str, str], _Rate] = {}
-        self._first_step = 0
+        self._first = StepNumber(0, 0)
         self._losses = Selection(("losses",), keep=is_scalar)
         self._recent: Series[str, float] = Series(50)
         self._jump: _Jump | None = None
@@ -314,7 +314,7 @@ class LearningRateAnomaly(Rule):
         self._steps += 1
         self._last_step = step.at
         if self._steps == 1:
-            self._first_step = step.mode_step
+            self._first = step.at
         for record in step.records:
             if "loop" not in record.layout.rows_of:
                 continue  # as between full steps
@@ -442,7 +442,7 @@ class LearningRateAnomaly(Rule):
 
     @property
     def _num_trained(self) -> int:
-        return self._last_step.train_step - self._first_step + 1
+        return self._last_step.train_step - self._first.train_step + 1
 
     def _evaluate_warm_up(
         self, worker: str, loop: Sequence[float], then: float, rates: Sequence[_Rate]
@@ -463,7 +463,7 @@ class LearningRateAnomaly(Rule):
         level = max(rate.peak for rate in rates) / meant
         is_slow = scheduled < WARM * steps
         rests = self._last_step.train_step - max(rate.changed_at for rate in rates)
-        moving = [rate for rate in rates if rate.changed_at > self._first_step] or rates
+        moving = [rate for rate in rates if rate.changed_at > self._first.train_step] or rates
         is_highest = any(rate.last >= rate.peak for rate in moving)
         rises = is_highest and rests <= LATE
         still_climbs = is_slow and is_highest and rests <= TWICE * steps / scheduled
@@ -489,6 +489,7 @@ class LearningRateAnomaly(Rule):
             mode="TRAIN",
             value=level,
             threshold=limit,
+            onset=self._first,
             condition="slow_at_end" if is_slow else "long_warm_up",
             remedy=_STEP_IT
             if is_slow
@@ -498,7 +499,7 @@ class LearningRateAnomaly(Rule):
 
     def _evaluate_early(self, worker: str, name: str, rate: _Rate) -> Findings:
         """Judge a learning rate whose milestones all lie at the very beginning."""
-        trained, until = self._num_trained, rate.changed_at - self._first_step
+        trained, until = self._num_trained, rate.changed_at - self._first.train_step
         is_early = until < EARLY * trained and trained >= 2 * self.slow_steps
         if rate.is_short or rate.num_drops < 2 or not is_early or rate.last > rate.peak / 10:
             return
@@ -541,7 +542,7 @@ class LearningRateAnomaly(Rule):
     def _evaluate_rest(self, step: StepView, worker: str, name: str, rate: _Rate) -> Findings:
         """Judge how long a learning rate has stood still since it fell step by step."""
         # In steps of the training, of which a budget may observe few.
-        before, since = rate.changed_at - self._first_step, step.mode_step - rate.changed_at
+        before, since = rate.changed_at - self._first.train_step, step.mode_step - rate.changed_at
         long = since > MOST_REST * before and since >= self.slow_steps
         if long and rate.last < rate.peak / 2:
             rate.is_short = True
@@ -575,7 +576,7 @@ class LearningRateAnomaly(Rule):
             rate.ended_at = step.at
         # In steps of the training, of which a budget may observe few.
         num_steps = step.mode_step - rate.ended_at.train_step + 1
-        trained = step.mode_step - self._first_step + 1
+        trained = step.mode_step - self._first.train_step + 1
         rate.below_zero = rate.below_zero + 1 if value < 0 < rate.peak else 0
         if rate.below_zero == LEAST_LOOKS:
             yield self.finding(

@@ -156,11 +156,12 @@ class TrainingMode(Rule):
                 value=count,
                 threshold=0.0,
                 condition="unfilled_statistics",
-                remedy="where weights are copied, copy the running statistics, too: in PyTorch all"
-                " of state_dict(), or AveragedModel(use_buffers=True), in Keras also the variables"
-                " that are not trainable; in JAX return what is new from the training step, the"
-                " batch_stats of Flax or the variables that stateless_call gives back, and pass it"
-                " on",
+                remedy="in a train_step of your own call the model with training=True, or nothing"
+                " is added to its statistics; where weights are copied, copy these, too: in PyTorch"
+                " all of state_dict(), or AveragedModel(use_buffers=True), in Keras also the"
+                " variables that are not trainable; in JAX return what is new from the training"
+                " step, the batch_stats of Flax or the variables that stateless_call gives back,"
+                " and pass it on",
             )
 
     def _left_on(self, step: StepView, worker: str) -> Findings:
