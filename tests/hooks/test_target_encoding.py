@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import runpy
-
 import numpy as np
 import pytest
 
-from stepwatch.hooks.target_encoding import TargetEncodings, may_encode, rows_of_category
+from stepwatch.hooks.target_encoding import may_encode, rows_of_category
 
 ROWS = 4000
 
@@ -100,43 +98,3 @@ def test_columns_that_say_little_are_not_read():
 
     assert not may_encode(np.random.default_rng(0).normal(size=ROWS), labels)
     assert not may_encode(category, labels)
-
-
-SCRIPT = """\
-import numpy as np, pandas as pd
-from sklearn.model_selection import train_test_split
-rng = np.random.default_rng(0)
-df = pd.DataFrame({"shop": rng.integers(0, 400, 2000), "price": rng.normal(size=2000)})
-df["bought"] = (rng.random(2000) < 0.3 + 0.4 * rng.random(400)[df["shop"]]).astype(int)
-rows = df.sample(frac=0.5, random_state=1) if OTHERS else df
-sums = rows.groupby("shop")["bought"].agg(["sum", "count"])
-mean = (sums["sum"] + 2 * df["bought"].mean()) / (sums["count"] + 2)
-df["shop_mean"] = df["shop"].map(mean).fillna(df["bought"].mean())
-"""
-BESIDE = 'train_test_split(df.drop(columns="bought"), df["bought"])\n'
-STRATIFIED = 'train_test_split(df, stratify=df["bought"])\n'
-NAMED = 'train, test = train_test_split(df)\ny_train = train["bought"]\n'
-NOT_NAMED = 'train, test = train_test_split(df)\nfeatures = train["bought"]\n'
-
-
-@pytest.mark.parametrize(
-    ("split", "of_others", "found"),
-    [
-        *((how, False, ["evaluation/encoded/shop_mean"]) for how in (BESIDE, STRATIFIED, NAMED)),
-        (BESIDE, True, []),
-        (NOT_NAMED, False, []),  # it may be a feature
-    ],
-    ids=["beside", "stratified", "named", "means of other rows", "not named"],
-)
-def test_a_table_that_is_split_is_looked_at(tmp_path, split, of_others, found):
-    script = tmp_path / "script.py"
-    script.write_text(f"OTHERS = {of_others}\n{SCRIPT}{split}")
-    encodings = TargetEncodings()
-    encodings.begin()
-    try:
-        runpy.run_path(str(script))
-    finally:
-        encodings.end()
-
-    assert found == [info.name for info, rows in encodings.found() if 1 < rows < 10]
-    assert [] == [*encodings.found()]

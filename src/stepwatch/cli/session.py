@@ -34,7 +34,7 @@ from ..hooks.data_helpers import FOLDS, DataHelpers
 from ..hooks.data_reads import DataReads
 from ..hooks.encodings import Encodings
 from ..hooks.logged import LoggedHook
-from ..hooks.target_encoding import TargetEncodings
+from ..hooks.split_tables import SplitTables
 from ..hooks.written_losses import WrittenLosses
 from ..judge.headline import Headline, headline
 from ..judge.live import LiveWatch
@@ -94,7 +94,7 @@ class Frameworks:
         #: trains.
         self.prepared = (
             *(Encodings(), CentredWindows(), DataHelpers(), DataReads(), FOLDS),
-            *(TargetEncodings(), WrittenLosses()),
+            *(SplitTables(), WrittenLosses()),
         )
         #: The hook that opened the run.
         self.first: Hook | None = None

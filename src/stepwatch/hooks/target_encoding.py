@@ -3,27 +3,15 @@
 A category of two rows that is encoded by their mean label tells either row half of what is to be
 predicted. It shows in the data alone: rows that share a value have this very mean, or it is drawn
 towards the mean of all by how few they are. An encoding by other folds, or by other data, does
-not have it, and neither has anything that was measured. Tables are looked at where boosting begins,
-and where a script has scikit-learn split off rows that are held out.
+not have it, and neither has anything that was measured.
 """
 
 from __future__ import annotations
 
-import linecache
-import re
-import sys
-from collections.abc import Iterator
-from contextlib import suppress
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from ..model.record import TensorInfo
 from ..numerics.measures import Floats
-from .data_helpers import Watching
-from .patching import calling_first
-from .script import script_frames
 
 Array = npt.NDArray[np.generic]
 Counts = npt.NDArray[np.int64]
@@ -42,15 +30,6 @@ _MOST_MULTIPLES = 20
 _SCALES, _OFF = (1.0, 10.0, 100.0), 1e-3
 #: Values of categories of equally many rows are compared if there are so many.
 _LEAST_ALIKE = 8
-#: So many splits of a script are looked at, and tables of so many columns.
-_MOST_SPLITS, _MOST_COLUMNS = 8, 100
-#: How scripts say which column is the target: ``y = df["click"]``, ``TARGET = "click"``, and
-#: ``df.pop("click")``.
-_NAMED = re.compile(
-    r"\b(?:y|labels?|targets?)\w*\s*=\s*(?:[\w.]+\[\s*)?(['\"])(?P<name>[^'\"]+)\1"
-    r"|\.pop\(\s*['\"](?P<popped>[^'\"]+)['\"]",
-    re.IGNORECASE,
-)
 
 
 def may_encode(column: Array, labels: Array) -> bool:
@@ -209,60 +188,3 @@ def _fitted(x: Floats, y: Floats) -> tuple[float, Floats]:
         slope, least = np.polyfit(x[kept], y[kept], 1)
         off = np.abs(slope * x + least - y)
     return float(slope), off
-
-
-class TargetEncodings(Watching):
-    """Watches ``train_test_split`` of scikit-learn, for tables of pandas."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._num_splits = 0
-        self._rows: dict[str, float] = {}  # of the categories of each column
-
-    def begin(self) -> None:
-        """Watch it, now or once it is imported."""
-        self._replaced.when_imported("sklearn.model_selection", self._watch)
-
-    def found(self) -> Iterator[tuple[TensorInfo, Any]]:
-        """Yield what was found since it was asked last, as tensors of a step."""
-        while self._rows:
-            column, rows = self._rows.popitem()
-            name = f"evaluation/encoded/{column}"
-            yield TensorInfo(name, "evaluations", "float64", ()), np.asarray(rows)
-
-    def _watch(self) -> None:
-        selection = sys.modules["sklearn.model_selection"]
-        self._replaced.put(selection, "train_test_split", calling_first(self._look))
-
-    def _look(self, *arrays: Any, stratify: Any = None, **_: Any) -> None:
-        self._num_splits += 1
-        if self._num_splits <= _MOST_SPLITS:
-            with suppress(Exception):  # whatever is in the tables, the script goes on
-                for table in arrays:
-                    if 0 < len(getattr(table, "columns", ())) <= _MOST_COLUMNS:
-                        others = [one for one in (*arrays, stratify) if one is not table]
-                        self._rows.update(_encoded(table, others))
-
-
-def _encoded(table: Any, others: list[Any]) -> Iterator[tuple[str, float]]:
-    """Yield the columns of a table that encode categories by a target, and the rows of these."""
-    columns = {str(name): table[name].to_numpy() for name in table.columns}
-    named = _target_names() & columns.keys()
-    targets = [np.asarray(one) for one in others] + [columns[name] for name in named]
-    targets = [one for one in targets if one.shape == (len(table),) and one.dtype.kind in "bif"]
-    some = slice(LEAST_ROWS)
-    for name in columns.keys() - named:
-        column = columns[name]
-        for target in targets if column.dtype.kind == "f" else ():
-            if not may_encode(column[some], target[some]):
-                continue
-            if rows := rows_of_category(column, target):
-                yield name, rows
-                break
-
-
-def _target_names() -> set[str]:
-    """Return what the script that is running calls its targets."""
-    files = {frame.f_code.co_filename for frame in script_frames()}
-    text = "".join(line for file in files for line in linecache.getlines(file))
-    return {one["name"] or one["popped"] for one in _NAMED.finditer(text)}

@@ -236,10 +236,11 @@ _ENCODED = {
     "boosting": ("boosting/encoded/", "of the rows that are trained on"),
     "evaluations": ("evaluation/encoded/", "of all rows, those that are then held out as well"),
 }
-_SHARED_ROWS = {
-    "boosting": ("boosting/shared_rows/", "of the rows of {}"),
-    "evaluations": ("evaluation/shared_rows/", "of the rows that {} is evaluated on"),
-}
+_SHARED_ROWS = (
+    ("boosting", "boosting/shared_rows/", "of the rows of {}"),
+    ("evaluations", "evaluation/shared_rows/", "of the rows that {} is evaluated on"),
+    ("evaluations", "evaluation/held_out_rows/", "of the rows that {} holds out"),
+)
 #: The share of the rows of a table that are evaluated and may be trained on, where rows differ.
 MOST_SHARED_ROWS = 0.01
 # What a column gains of what all do, in each library; trees are asked for it at full rounds.
@@ -497,7 +498,7 @@ class LabelLeak(Rule):
 
     def _evaluate_rows(self, step: StepView) -> Findings:
         """Report tables of which some rows are evaluated and trained on."""
-        for collection, (prefix, rows) in _SHARED_ROWS.items():
+        for collection, prefix, rows in _SHARED_ROWS:
             for one in (each for group in prefixed(step, collection, prefix) for each in group):
                 if one.scalar > MOST_SHARED_ROWS:
                     yield self.finding(
