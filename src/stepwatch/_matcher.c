@@ -63,8 +63,8 @@ typedef struct {
     PyObject *tensor_class, *is_grad_enabled, *tracing_state, *task_id, *frame_of, *dlpack;
 } Matcher;
 
-static PyObject *N_item, *N_dim, *N_dtype, *N_requires_grad, *N_training, *N_param_groups, *N_params,
-    *N_grad, *N_lr, *N_f_code, *N_f_lasti, *N_is_cpu, *N_is_sparse, *N_gives_back,
+static PyObject *N_item, *N_dim, *N_dtype, *N_requires_grad, *N_training, *N_param_groups,
+    *N_params, *N_grad, *N_lr, *N_f_code, *N_f_lasti, *N_is_cpu, *N_is_sparse, *N_gives_back,
     *N_has_ended;
 
 static int64_t now_ns(clockid_t clock)
@@ -106,7 +106,8 @@ static Py_ssize_t size_of(PyObject *number)
 /* What is not traced by torch.jit, and not computed again while gradients are. */
 static int runs_eagerly(Matcher *self)
 {
-    return returns(self->tracing_state, Py_None) && size_of(PyObject_CallObject(self->task_id, NULL)) == -1;
+    return returns(self->tracing_state, Py_None)
+        && size_of(PyObject_CallObject(self->task_id, NULL)) == -1;
 }
 
 static int forward_matches(Matcher *self, const Event *event, PyObject *module)
@@ -136,8 +137,10 @@ static int loss_matches(Matcher *self, const Event *event, PyObject *arguments)
     PyObject *value = PyTuple_GetItem(arguments, 1);
     if (!value || (PyObject *)Py_TYPE(value) != self->tensor_class || !runs_eagerly(self)
         || PyUnicode_Compare(PyTuple_GetItem(arguments, 0), event->name)
-        || !attribute_is(value, N_requires_grad, Py_True) || !attribute_is(value, N_dtype, event->dtype)
-        || size_of(PyObject_CallMethodObjArgs(value, N_dim, NULL)) != 0 || !is_called_there(self, event))
+        || !attribute_is(value, N_requires_grad, Py_True)
+        || !attribute_is(value, N_dtype, event->dtype)
+        || size_of(PyObject_CallMethodObjArgs(value, N_dim, NULL)) != 0
+        || !is_called_there(self, event))
         return 0;
     /* On a GPU it waits for the model alone, and what is wrong is known. */
     PyObject *number = PyObject_CallMethodObjArgs(value, N_item, NULL);
@@ -154,15 +157,18 @@ static int loss_matches(Matcher *self, const Event *event, PyObject *arguments)
 static int gradient_is_finite(Matcher *self, const Event *event, PyObject *groups)
 {
     PyObject *group = PyList_GetItem(groups, event->group);
-    PyObject *parameters = group && PyDict_Check(group) ? PyDict_GetItemWithError(group, N_params) : NULL;
-    PyObject *one = parameters && PyList_Check(parameters) ? PyList_GetItem(parameters, event->index) : NULL;
+    PyObject *parameters = NULL, *one = NULL;
+    if (group && PyDict_Check(group))
+        parameters = PyDict_GetItemWithError(group, N_params);
+    if (parameters && PyList_Check(parameters))
+        one = PyList_GetItem(parameters, event->index);
     PyObject *gradient = one ? PyObject_GetAttr(one, N_grad) : NULL;
     PyErr_Clear();
     int is_finite = 1;
     if (gradient && (PyObject *)Py_TYPE(gradient) == self->tensor_class
-        && attribute_is(gradient, N_is_cpu, Py_True) && attribute_is(gradient, N_is_sparse, Py_False)) {
+        && attribute_is(gradient, N_is_cpu, Py_True)
+        && attribute_is(gradient, N_is_sparse, Py_False))
         is_finite = tensor_is_finite(self->dlpack, gradient);
-    }
     Py_XDECREF(gradient);
     return is_finite;
 }
@@ -255,6 +261,14 @@ static int follow(Matcher *self, int kind, PyObject *arguments)
     return is_over && give_back(self, N_has_ended) ? -1 : 1;
 }
 
+static void replace(PyObject **place, PyObject *object)
+{
+    PyObject *before = *place;
+    Py_INCREF(object);
+    *place = object;
+    Py_XDECREF(before);
+}
+
 static void forget_events(Matcher *self)
 {
     Event *events = self->events;
@@ -271,15 +285,16 @@ static void forget_events(Matcher *self)
     self->values = NULL;
 }
 
-/* Give over the items of a tuple (kind, object, name, dtype, place, depth, group, index). */
+/* Read a tuple (kind, object, name, dtype, place, depth, group, index). */
 static int read_event(Event *event, PyObject *item)
 {
-    if (!PyArg_ParseTuple(item, "iOOOnnnn", &event->kind, &event->object, &event->name, &event->dtype,
-                          &event->place, &event->depth, &event->group, &event->index))
+    PyObject *object, *name, *dtype;
+    if (!PyArg_ParseTuple(item, "iOOOnnnn", &event->kind, &object, &name, &dtype, &event->place,
+                          &event->depth, &event->group, &event->index))
         return -1;
-    Py_INCREF(event->object);
-    Py_INCREF(event->name);
-    Py_INCREF(event->dtype);
+    replace(&event->object, object);
+    replace(&event->name, name);
+    replace(&event->dtype, dtype);
     int needs_reference = event->kind != LOSS && event->kind != BACKWARD;
     if (event->kind < 0 || event->kind >= NUM_KINDS
         || (needs_reference && !PyWeakref_Check(event->object))
@@ -288,14 +303,6 @@ static int read_event(Event *event, PyObject *item)
         return -1;
     }
     return 0;
-}
-
-static void replace(PyObject **place, PyObject *object)
-{
-    PyObject *before = *place;
-    Py_INCREF(object);
-    *place = object;
-    Py_XDECREF(before);
 }
 
 static PyObject *py_learn(PyObject *object, PyObject *arguments)
@@ -323,7 +330,10 @@ static PyObject *py_learn(PyObject *object, PyObject *arguments)
             forget_events(self);
             return NULL;
         }
-        self->num_values += event->kind == LOSS ? 1 : event->kind == BEFORE_OPTIMIZER ? event->place : 0;
+        if (event->kind == LOSS)
+            self->num_values++;
+        else if (event->kind == BEFORE_OPTIMIZER)
+            self->num_values += event->place;
     }
     self->values = PyMem_Calloc((size_t)self->num_values * MOST_STEPS + 1, sizeof *self->values);
     if (!self->values) {
@@ -340,8 +350,8 @@ static PyObject *py_follow(PyObject *object, PyObject *arguments)
     PyObject *conditions;
     Py_ssize_t most_steps;
     double mean_loss, most_loss, weight, most_s;
-    if (!PyArg_ParseTuple(arguments, "nddddO!", &most_steps, &mean_loss, &most_loss, &weight, &most_s,
-                          &PyTuple_Type, &conditions))
+    if (!PyArg_ParseTuple(arguments, "nddddO!", &most_steps, &mean_loss, &most_loss, &weight,
+                          &most_s, &PyTuple_Type, &conditions))
         return NULL;
     if (!self->num_events || !self->num_values || most_steps < 1) {
         PyErr_SetString(PyExc_ValueError, "nothing to follow");
@@ -383,7 +393,9 @@ static PyObject *py_take(PyObject *object, PyObject *unused)
     PyObject *steps = PyList_New(0);
     for (Py_ssize_t i = 0; steps && i < self->num_steps; i++) {
         PyObject *numbers = numbers_of(self, i, self->num_values);
-        PyObject *step = numbers ? Py_BuildValue("LN", (long long)self->times_ns[i], numbers) : NULL;
+        PyObject *step = NULL;
+        if (numbers)
+            step = Py_BuildValue("LN", (long long)self->times_ns[i], numbers);
         int failed = !step || PyList_Append(steps, step);
         Py_XDECREF(step);
         if (failed)
@@ -447,8 +459,8 @@ static PyObject *matcher_new(PyTypeObject *type, PyObject *arguments, PyObject *
         return NULL;
     }
     PyObject *tensor_class, *is_grad_enabled, *tracing_state, *task_id, *frame_of, *dlpack;
-    if (!PyArg_ParseTuple(arguments, "OOOOOO", &tensor_class, &is_grad_enabled, &tracing_state, &task_id,
-                          &frame_of, &dlpack))
+    if (!PyArg_ParseTuple(arguments, "OOOOOO", &tensor_class, &is_grad_enabled, &tracing_state,
+                          &task_id, &frame_of, &dlpack))
         return NULL;
     Matcher *self = (Matcher *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
     if (!self)
@@ -481,7 +493,8 @@ static PyObject *source_new(PyTypeObject *type, PyObject *arguments, PyObject *n
         PyErr_SetString(PyExc_TypeError, "EventSource takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(arguments, "iO!OO", &kind, &PyList_Type, &subscribers, &function, &matcher))
+    if (!PyArg_ParseTuple(arguments, "iO!OO", &kind, &PyList_Type, &subscribers, &function,
+                          &matcher))
         return NULL;
     if ((newfunc)PyType_GetSlot(Py_TYPE(matcher), Py_tp_new) != matcher_new) {
         PyErr_SetString(PyExc_TypeError, "need a StepMatcher");

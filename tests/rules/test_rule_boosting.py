@@ -213,6 +213,17 @@ class TestLabelIn:
         assert findings[0].message.startswith("price: puts the rows in the very order")
 
 
+class TestSharedRows:
+    @pytest.mark.parametrize(("share", "found"), [(0.5, ["overlap"]), (0.005, [])])
+    def test_rows_that_are_held_out_are_no_copies(self, share, found):
+        tensors = {"evaluation/held_out_rows/train_test_split": np.array(share)}
+        findings, _ = judged("label_leak", [full_step({"evaluations": tensors}, 0)])
+
+        assert found == [one.condition for one in findings]
+        told = "50% of the rows that train_test_split holds out are among those that are trained on"
+        assert all(one.message.startswith(told) for one in findings)
+
+
 class TestEncoded:
     @pytest.mark.parametrize(
         ("collection", "prefix"), [("boosting", "boosting"), ("evaluations", "evaluation")]
