@@ -11,9 +11,7 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #ifdef _WIN32
 
