@@ -469,6 +469,11 @@ static int kind_of(DLDataType dtype)
 /* So many whole numbers statistics.py reads as one block of float64. */
 enum { MOST_WHOLE_NUMBERS = PIECE };
 
+static int is_known(const DLPackExchangeAPI *api)
+{
+    return api->header.version.major == 1 && api->dltensor_from_py_object_no_sync;
+}
+
 /* Return 1 if the statistics of a tensor were written, 0 if it cannot be read here as it lies. */
 static int summarize_tensor(const DLPackExchangeAPI *api, PyObject *object, PyObject *is_neg,
                             double *row)
@@ -510,8 +515,7 @@ int tensor_is_finite(PyObject *capsule, PyObject *tensor)
     double row[NUM_FIELDS];
     const DLPackExchangeAPI *api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     PyObject *is_neg = PyUnicode_InternFromString("is_neg");
-    int is_finite = api && is_neg && api->header.version.major == 1
-        && api->dltensor_from_py_object_no_sync && summarize_tensor(api, tensor, is_neg, row)
+    int is_finite = api && is_neg && is_known(api) && summarize_tensor(api, tensor, is_neg, row)
         && !row[1] && !row[2] && !row[3]; /* after the count: nan, and both infinities */
     Py_XDECREF(is_neg);
     PyErr_Clear();
@@ -554,8 +558,7 @@ static PyObject *py_summarize_tensors(PyObject *module, PyObject *const *args, P
     PyObject *is_neg = rows ? PyUnicode_InternFromString("is_neg") : NULL;
     if (!is_neg)
         return NULL;
-    int is_known = api->header.version.major == 1 && api->dltensor_from_py_object_no_sync;
-    for (; is_known && done < number; done++) {
+    for (; is_known(api) && done < number; done++) {
         PyObject *tensor = PyTuple_GetItem(args[2], done);
         Py_ssize_t which = 0, num_classes = PyTuple_Size(args[1]);
         while (which < num_classes && (PyObject *)Py_TYPE(tensor) != PyTuple_GetItem(args[1], which))

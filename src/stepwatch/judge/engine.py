@@ -178,8 +178,8 @@ class Watch:
         record = step.records[0]
         is_short = self._is_short(step.mode_step, record.time_ns, ended_ns)
         loss = max((one.scalar for one in step.tensors("losses")), default=-math.inf)
-        is_usual = loss <= self._high_loss and not step.has_non_finite(record)
-        if not (is_short and step.number > self._last_step and may_pass and is_usual):
+        is_usual = is_short and step.number > self._last_step and loss <= self._high_loss
+        if not (may_pass and is_usual) or step.has_non_finite(record):
             self._note_loss(loss)
             return False
         self._evaluated_ns, self._last_step = ended_ns, step.number

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -89,13 +88,13 @@ class InputDrift(Rule):
         self._apart: dict[_Input, float] = {}
         # Of each loss in TRAIN: the first, and the last ones.
         self._first_losses: dict[str, float] = {}
-        self._last_losses: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=5))
+        self._last_losses: Series[str, float] = Series(5)
 
     def check(self, step: StepView) -> Findings:
         if step.trains:
             for loss in step.tensors("losses"):
                 self._first_losses.setdefault(loss.name, loss.scalar)
-                self._last_losses[loss.name].append(loss.scalar)
+                self._last_losses.add(loss.name, loss.scalar)
         if step.mode is Mode.EVAL:
             for group, _ in self._numbers.groups(step):
                 if _is_of_one_label(step, group.record.worker):
