@@ -301,7 +301,7 @@ class Events:
         table[event].append(subscriber)
 
     @property
-    def are_told_once(self) -> bool:
+    def has_single_subscribers(self) -> bool:
         """Whether in steps like those before each event that can be followed has one subscriber."""
         followed = (event for event, kind in _KINDS.items() if kind < EventKind.BESIDE)
         return all(len(self._of_usual[event]) == 1 for event in followed)

@@ -496,22 +496,19 @@ class UsualSteps:
         return rates
 
     def _after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
-        tracker, rates = self._tracker, self._rates
-        if rates is None:  # its closure was not called
+        tracker = self._tracker
+        if self._rates is None:  # its closure was not called
             self.leave()
             tracker.after_any_optimizer(optimizer)
             return
-        tracker.num_optimizer_steps += 1
-        self._loop.passed()
-        losses, model = self._losses, self._last_model
-        self._last_model, self._losses, self._rates, self._stepping = None, [], None, None
+        known = self._optimizers[id(optimizer)]
+        part = self._end_part(known)
         if self._events is not None:
-            known = self._optimizers[id(optimizer)]
             self._events.append(_Event(EventKind.AFTER_OPTIMIZER, known))
         if len(self._optimizers) == 1 and not tracker.steps.hold:
-            self._store(losses + rates)
+            self._store(part.losses + part.rates)
         else:
-            self._parts.append(_Part(model, losses, self._optimizers[id(optimizer)], rates))
+            self._parts.append(part)
             if len(self._parts) < len(self._optimizers):
                 return
             if tracker.steps.hold:
@@ -522,6 +519,14 @@ class UsualSteps:
                 return
             self._store(self._take_parts())
         self._go_on(optimizer)
+
+    def _end_part(self, optimizer: ref[torch.optim.Optimizer]) -> _Part:
+        """Return what was observed up to the step of an optimizer, which is over, and forget it."""
+        self._tracker.num_optimizer_steps += 1
+        self._loop.passed()
+        part = _Part(self._last_model, self._losses, optimizer, self._rates or [])
+        self._last_model, self._losses, self._rates, self._stepping = None, [], None, None
+        return part
 
     def _go_on(self, optimizer: torch.optim.Optimizer | None) -> None:
         """A step is stored that ended with this optimizer's: the next one begins."""
@@ -579,14 +584,14 @@ class UsualSteps:
     def _learn(self, events: list[_Event]) -> bool:
         """Tell the kernel which events a step has; return whether it can follow such steps."""
         infos = tuple(info for event in events for info in event.infos)
-        if (
-            not (infos and self._tracker.events.are_told_once)
-            or events[0].kind is not EventKind.FORWARD
-        ):
-            return False
-        if not all(info.name in self._always for info in infos) or infos[0].collection != "losses":
-            return False
-        layout = self._layout(infos)
+        can_be = (
+            events[0].kind is EventKind.FORWARD
+            and self._tracker.events.has_single_subscribers
+            and all(info.name in self._always for info in infos)
+            and bool(infos)
+            and infos[0].collection == "losses"
+        )
+        layout = self._layout(infos) if can_be else None
         if layout is None:
             return False
         assert self._tracker.matcher is not None
@@ -600,7 +605,8 @@ class UsualSteps:
         self._take_followed()
         self._pause = _FIRST_PAUSE
         self._events = events
-        self._go_on(events[-1].known() if events[-1].known is not None else None)
+        known = events[-1].known
+        self._go_on(known() if known is not None else None)
 
     def settle(self) -> None:
         """Take back the steps that are followed, and what there is of the one that is not over."""
@@ -623,11 +629,7 @@ class UsualSteps:
             elif event.kind is EventKind.BEFORE_OPTIMIZER:
                 self._rates = values
             elif event.known is not None:
-                self._tracker.num_optimizer_steps += 1
-                self._loop.passed()
-                part = _Part(self._last_model, self._losses, event.known, self._rates or [])
-                self._parts.append(part)
-                self._last_model, self._losses, self._rates = None, [], None
+                self._parts.append(self._end_part(event.known))
 
     def _take_followed(self) -> tuple[int, tuple[float, ...]]:
         """Store the steps that were followed to their end.
