@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stepwatch.model.steps import Mode
-from stepwatch.rules.data import DrawnSamples
+from stepwatch.rules.samples import DrawnSamples
 
 RNG = np.random.default_rng(0)
 SIZE = 16

@@ -12,7 +12,7 @@ from stepwatch.model.steps import Mode
 from stepwatch.numerics.measures import correlations
 from stepwatch.numerics.statistics import summarize
 from stepwatch.rules import StepView, build
-from stepwatch.rules.chance import agreement_z, entropy
+from stepwatch.rules.confusion import agreement_z, entropy
 from stepwatch.rules.distributed import differing
 from stepwatch.rules.embeddings import max_violation
 from tests.support.rules.made_steps import full_record, judged, steps_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -21,8 +21,19 @@ from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .baselines import NearestLabels, OtherData
 from .circumstances import SCALE_TARGETS, Circumstances
 from .classes import added
-from .data import ALL_DATA, Samples
+from .confusion import (
+    TELLING,
+    agreement_z,
+    all_counts,
+    are_halves,
+    edge_bound,
+    entropy,
+    entropy_variance,
+    estimated_entropy,
+    renumbered,
+)
 from .history import FELL, WAIT, FirstValues, Series
+from .samples import ALL_DATA, Samples
 from .shared import BINARY, CROSS_ENTROPIES, has_sums, named_losses, of_same_loss, prefixed
 
 # Negative log-likelihoods; what guessing costs is known of those whose classes are counted.
@@ -44,8 +55,6 @@ LEAST_PER_CLASS = 10
 ERRORS = {"mse_loss": 2, "l1_loss": 1}
 #: In evaluations guesses are told from chance by fewer, if so many were seen.
 LEAST_HELD_OUT, LEAST_GUESSES = 5, 30
-#: So many standard errors tell a loss from another, and bound an agreement.
-TELLING = 2.0
 #: Of two classes as frequent, guesses that agree in so much of what chance leaves have an edge:
 #: five in a hundred more are right. Fewer labels do not tell it from none, and the loss hardly
 #: falls.
@@ -59,127 +68,6 @@ LEAST_TARGETS = 100
 UNSEEN, UNSEEN_LOOKS, UNSEEN_LABELS = 0.1, 5, 20
 #: A mean square below this part of guessing has been learned.
 LEARNED = 0.5
-
-
-def entropy(counts: Floats) -> float:
-    """Return the entropy of class frequencies in nats: the loss of guessing by frequency.
-
-    Args:
-        counts: Shape ``[classes]``, at least 0.
-
-    Returns:
-        From 0 to ``log(classes)`` (Shannon: A mathematical theory of communication, 1948); 0
-        where nothing was counted.
-    """
-    total = counts.sum()
-    shares = counts[counts > 0] / total if total else counts[:0]
-    return float(-(shares * np.log(shares)).sum())
-
-
-def estimated_entropy(counts: Floats) -> float:
-    """Return the entropy of classes of which so many labels were drawn, in nats.
-
-    That of their frequencies alone is too low by about (classes - 1) / (2 labels), as few labels
-    look less even than they are (Miller: Note on the bias of information estimates, 1955).
-    """
-    num_classes, total = np.count_nonzero(counts), float(counts.sum())
-    return entropy(counts) + ((num_classes - 1) / (2 * total) if total else 0.0)
-
-
-def agreement_z(confusion: Floats) -> float:
-    """Return how many standard deviations more guesses are right than by chance.
-
-    Args:
-        confusion: Shape ``[classes, classes]``, how often each class was taken for which.
-
-    Returns:
-        Of the number of agreements under independence of its margins (Cohen: A coefficient of
-        agreement for nominal scales, 1960), normal approximation; nan where nothing was counted,
-        0 where there is one class or one guess only.
-    """
-    total = confusion.sum()
-    if not total:
-        return math.nan
-    agreeing, expected = _agreement(confusion)
-    spread = math.sqrt(total * expected * (1 - expected)) if 0 < expected < 1 else math.inf
-    return float(total * (agreeing - expected) / spread)
-
-
-def _agreement(confusion: Floats) -> tuple[float, float]:
-    """Return the share of guesses that are right, and that expected by chance from the margins."""
-    total = confusion.sum()
-    expected = (confusion.sum(0) * confusion.sum(1)).sum() / total**2
-    return float(np.trace(confusion) / total), float(expected)
-
-
-def entropy_variance(counts: Floats) -> float:
-    """Return the variance of ``entropy``, as an estimate of so many labels; nan of none."""
-    total = counts.sum()
-    if not total:
-        return math.nan
-    shares = counts[counts > 0] / total
-    surprise = -np.log(shares)
-    mean = float((shares * surprise).sum())
-    return float(((shares * surprise**2).sum() - mean**2) / total)
-
-
-def edge_bound(confusion: Floats, num_labels: float) -> float:
-    """Return how far guesses may agree with labels beyond chance, as a part of what it leaves.
-
-    Args:
-        confusion: Shape ``[classes, classes]``, how often each class was taken for which.
-        num_labels: How many different labels were counted.
-
-    Returns:
-        Cohen's kappa, at least 0, and ``TELLING`` of its standard errors; infinity where nothing
-        is known.
-    """
-    agreeing, expected = _agreement(confusion) if confusion.sum() else (0.0, 1.0)
-    if not num_labels or expected >= 1:
-        return math.inf
-    kappa = (agreeing - expected) / (1 - expected)
-    # Below 0 is chance, too: it does not make up for labels that are few.
-    return max(kappa, 0.0) + TELLING * math.sqrt(expected / (1 - expected) / num_labels)
-
-
-#: So large a share of a class is taken for one other, and so little of it for itself, where classes
-#: have other numbers; so do so many of all. A class with so much less of the labels than its even
-#: share says nothing, and guesses agree like this by chance less often than e ** -12.
-TAKEN_FOR, STAYED, LEAST_MOVED, LEAST_SHARE, SURE = 0.7, 0.1, 0.5, 0.3, 12.0
-
-
-def renumbered(confusion: Floats) -> dict[int, int]:
-    """Return which class is taken for which, where classes have other numbers than those learned.
-
-    Args:
-        confusion: Shape ``[classes, classes]``, how often each class was taken for which.
-
-    Returns:
-        Empty where the classes with enough labels are not taken for others one to one, fewer than
-        half of the labels are, or it may be chance.
-
-    Example:
-        >>> renumbered(np.array([[1.0, 19, 0], [0, 0, 20], [20, 0, 0]]))
-        {0: 1, 1: 2, 2: 0}
-        >>> renumbered(np.array([[1.0, 19, 0], [0, 20, 0], [0, 0, 20]]))
-        {}
-    """
-    counts = confusion.sum(1)
-    judged = np.flatnonzero(counts > LEAST_SHARE * counts.sum() / max(1, np.count_nonzero(counts)))
-    taken = confusion[judged].argmax(axis=1)
-    if len(set(taken.tolist())) < len(judged) or len(judged) < 2:
-        return {}
-    agreeing, total = float(confusion[judged, taken].sum()), float(counts[judged].sum())
-    if (2 * agreeing - total - len(judged)) * math.log(len(judged)) < SURE:
-        return {}
-    share = confusion[judged, taken] / counts[judged]
-    stayed = confusion[judged, judged] / counts[judged]
-    moved = taken != judged
-    if not (share >= TAKEN_FOR).all() or not (stayed[moved] <= STAYED).all():
-        return {}
-    if counts[judged[moved]].sum() < LEAST_MOVED * counts.sum() or not moved.any():
-        return {}
-    return dict(zip(judged[moved].tolist(), taken[moved].tolist(), strict=True))
 
 
 class _Window:
@@ -234,7 +122,7 @@ class _Window:
         self.labels = added([self.labels, confusion.sum(1).astype(np.int64)])
         self.num_looks += 1
         if 2 * self.count >= (self.losses.maxlen or 1):
-            self.trained = _all_counts([self.trained, confusion])
+            self.trained = all_counts([self.trained, confusion])
 
     def share_of_guessing(self, power: int) -> float:
         """Return the mean error to a power, as a share of that of guessing the mean.
@@ -533,7 +421,7 @@ class ChanceLevel(Rule):
 
     def _evaluate_held_out(self, held_out: _HeldOut, trained: float) -> Findings:
         """Judge evaluations of a cross-entropy that fell to ``trained`` in TRAIN."""
-        counted = _all_counts(held_out.confusions)
+        counted = all_counts(held_out.confusions)
         chance, z = estimated_entropy(counted.sum(1)), agreement_z(counted)
         if trained < LEARNED * chance and (numbers := renumbered(counted)):
             yield self._renumbered_finding(held_out, trained, numbers)
@@ -546,7 +434,7 @@ class ChanceLevel(Rule):
         value = held_out.best if has_many else held_out.last
         # Of two classes little may be there to learn.
         may_be_hard = len(counted) <= 2 and (
-            _are_halves(held_out.confusions)
+            are_halves(held_out.confusions)
             or edge_bound(counted, counted.sum() / max(held_out.num_rounds, 1)) >= EDGE
         )
         if trained >= limit and (may_be_hard or held_out.name in self._told):
@@ -830,12 +718,12 @@ class ChanceLevel(Rule):
         if power is not None:
             share = window.share_of_guessing(power)
             return not _are_ends(window.moments) and share >= 1 - self.margin
-        counted = _all_counts(window.confusions).sum(1) if window.confusions else np.zeros(0)
+        counted = all_counts(window.confusions).sum(1) if window.confusions else np.zeros(0)
         if counted.any() and window.learns(entropy(counted), entropy_variance(counted)):
             return False
         num_classes, is_one = _labels(step, loss)
         if num_classes <= 2:
-            return is_one and not _are_halves(window.confusions) and self._has_no_edge(loss, window)
+            return is_one and not are_halves(window.confusions) and self._has_no_edge(loss, window)
         return is_one or ratio <= NEAR
 
     def _has_no_edge(self, loss: TensorView, window: _Window) -> bool:
@@ -847,7 +735,7 @@ class ChanceLevel(Rule):
         held_out = self._held_out.get(loss.name)
         if held_out is None or not held_out.confusions:
             return False
-        evaluated = _all_counts(held_out.confusions)
+        evaluated = all_counts(held_out.confusions)
         return edge_bound(evaluated, evaluated.sum() / max(held_out.num_rounds, 1)) < EDGE
 
     def _rests(self, window: _Window) -> bool:
@@ -862,7 +750,7 @@ class ChanceLevel(Rule):
             return variance ** (power / 2), math.nan
         if not window.confusions:
             return math.nan, math.nan
-        counted = _all_counts(window.confusions)
+        counted = all_counts(window.confusions)
         if counted.sum() < LEAST_PER_CLASS * len(counted):
             return math.nan, math.nan
         return estimated_entropy(counted.sum(1)), agreement_z(counted)
@@ -881,7 +769,7 @@ def _shares_of_unseen_classes(confusions: Sequence[Floats], window: _Window) -> 
     """
     if not confusions or window.num_looks < UNSEEN_LOOKS:
         return np.zeros(0)
-    evaluated = _all_counts(confusions).sum(1)
+    evaluated = all_counts(confusions).sum(1)
     known = np.zeros(max(len(evaluated), len(window.labels)))
     known[: len(window.labels)] = window.labels
     shares = np.where(known[: len(evaluated)] > 0, 0.0, evaluated) / evaluated.sum()
@@ -913,17 +801,6 @@ def _shares_cost(seen: Floats, unseen: Floats) -> tuple[float, float]:
     share = total / count
     guessing = float(-share * math.log(mean) - (1 - share) * math.log(1 - mean))
     return guessing, guessing - _variance(count, total, squares) / (2 * mean * (1 - mean))
-
-
-def _all_counts(confusions: Iterable[Floats]) -> Floats:
-    """Return the sum of counts, of as many classes as the largest has."""
-    return added([one.astype(np.int64) for one in confusions]).astype(np.float64)
-
-
-def _are_halves(confusions: Sequence[Floats]) -> bool:
-    """Return whether each step has as many samples of one class as of the other, or one class."""
-    shares = {float(counted[1].sum() / counted.sum()) for counted in confusions if counted.sum()}
-    return shares <= {0.0, 0.5, 1.0}
 
 
 def _are_ends(moments: Sequence[Floats]) -> bool:

@@ -16,9 +16,9 @@ from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import loss_fall_percent, loss_verdict, number, robust_log_z, robust_z
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
-from .chance import agreement_z, entropy
 from .circumstances import Circumstances, Reason, Stages
 from .classes import Counts, added
+from .confusion import agreement_z, entropy
 from .history import FELL, LOST, WAIT, FirstValues, LossHistory, LossJump, RecentLosses, Series
 from .shared import (
     BINARY,

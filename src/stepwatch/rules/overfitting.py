@@ -15,8 +15,8 @@ from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import number, overfit_ratio
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
-from .data import ALL_DATA, Samples
 from .history import MeanGuess, Round, RoundLosses, Rounds
+from .samples import ALL_DATA, Samples
 from .shared import has_sums, is_loss, losses_of, named_losses, of_same_loss
 
 #: An evaluation that ends above what guessing costs by so much is worse than that.
