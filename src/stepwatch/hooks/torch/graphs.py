@@ -1,7 +1,9 @@
-"""What runs inside compiled graphs: its statistics are part of the graph, and are taken from there.
+"""What runs inside compiled graphs: its statistics are taken while a graph runs.
 
 A hook that a compiler traces adds the statistics of a tensor to a *slot*, a tensor of ours that
-the graph changes in place. No value of the model leaves the graph, and nothing breaks it. A graph
+the graph changes in place. No value of the model leaves the graph, and nothing breaks it. On the
+host an operator of ours does that, which a compiler takes as it is: it computes nothing in a step
+of which only losses are observed. On an accelerator operations of the graph do. A graph
 that several modules share, as the blocks of a model that are compiled one by one, has one set of
 slots: they are emptied after each of these modules, and become rows of the open step.
 
@@ -17,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,8 +30,19 @@ from ...capture.open_step import OpenStep
 from ...capture.plan import Plans
 from ...model.record import TensorInfo
 from ...numerics import packed
-from ...numerics.statistics import ABS_MIN, COUNT, MAX, MIN, NEGINF, NUM_FIELDS, SUM
+from ...numerics.statistics import (
+    ABS_MIN,
+    COUNT,
+    MAX,
+    MIN,
+    NEGINF,
+    NUM_FIELDS,
+    SUM,
+    merge,
+    summarize_into,
+)
 from ..observations import OURS
+from .collectors.attention import attention_rows
 from .device import PackedBits
 from .internals import (
     Loss,
@@ -44,7 +58,7 @@ from .internals import (
 )
 from .models import TORCH, Names, TorchLossNames
 from .observe import Observer
-from .tensors import dtype_name
+from .tensors import dtype_name, read_tensors, to_numpy
 
 Rows = npt.NDArray[np.float64]
 
@@ -102,6 +116,25 @@ def add_to_slot(slot: torch.Tensor, tensor: torch.Tensor) -> None:
     slot.copy_(torch.where(field < NUM_FIELDS, merged, new))
 
 
+def add_on_host(slot: Rows, tensor: torch.Tensor) -> None:
+    """Add the statistics of a tensor to its slot; the same as ``add_to_slot``, computed now.
+
+    Args:
+        slot: Shape ``[SLOT_WIDTH]``.
+        tensor: On the host, not empty.
+    """
+    rows = np.empty((2, NUM_FIELDS))
+    if not read_tensors((tensor,), rows[:1].__array_struct__, 0):
+        summarize_into(to_numpy(tensor), rows[0])
+    row = rows[0]
+    if slot[COUNT]:
+        rows[1] = statistics_of(slot[None])[0]
+        row = merge(rows)
+    slot[:NUM_FIELDS] = np.where(np.isnan(row), packed.EMPTY, row)
+    slot[NUM_FIELDS:] = 0
+    slot[NUM_FIELDS : NUM_FIELDS + tensor.ndim] = tensor.shape
+
+
 def statistics_of(slots: Rows) -> Rows:
     """Return what slots hold, shape ``[slots, SLOT_WIDTH]``, as rows ``[slots, NUM_FIELDS]``."""
     return packed.unpack_rows(slots[:, :MIN], slots[:, MIN:NUM_FIELDS])
@@ -117,6 +150,67 @@ Answer = TypeVar("Answer")
 #: Whose slots hold sampled logits and entropies.
 ATTENTION = "attention"
 
+# Those whose graphs call the operators, by the number that these are given.
+_OWNERS: weakref.WeakValueDictionary[int, GraphSlots] = weakref.WeakValueDictionary()
+_numbers = count()
+
+
+def _add_tensor(slot: torch.Tensor, tensor: torch.Tensor, owner: int, is_loss: bool) -> None:
+    """Add a tensor to its slot, unless it is left out in the step that runs.
+
+    Args:
+        slot: Shape ``[SLOT_WIDTH]``, float64.
+        tensor: On the host.
+        owner: The number of the ``GraphSlots``.
+        is_loss: Whether it is in each step.
+    """
+    slots = _OWNERS.get(owner)
+    if slots is not None and (is_loss or slots.observes()):
+        with suppress(Exception):  # what is not observed must not end a training
+            add_on_host(slot.numpy(), tensor)
+
+
+def _add_attention(
+    logits: torch.Tensor,
+    entropy: torch.Tensor,
+    given: list[torch.Tensor],
+    is_causal: bool,
+    scale: float | None,
+    owner: int,
+) -> None:
+    """Add to two slots what attention computed from ``given``; see ``attention_rows``."""
+    slots = _OWNERS.get(owner)
+    if slots is not None and slots.observes():
+        with suppress(Exception):  # as above
+            rows = attention_rows(*given, is_causal=is_causal, scale=scale)
+            for slot, values in zip((logits, entropy), rows, strict=True):
+                add_on_host(slot.numpy(), values)
+
+
+def _define_operators() -> Any:
+    """Return the library that has the operators: they are there as long as it is.
+
+    A compiler knows what they change, and may give them a tensor as it lies in memory.
+    """
+    library: Any = torch.library.Library("stepwatch", "FRAGMENT")  # type: ignore[no-untyped-call]
+    tags = [tag for tag in [getattr(torch.Tag, "flexible_layout", None)] if tag is not None]
+    for function, arguments in (
+        (_add_tensor, "Tensor(a!) slot, Tensor tensor, int owner, bool is_loss"),
+        (
+            _add_attention,
+            "Tensor(a!) logits, Tensor(b!) entropy, Tensor[] given, bool is_causal, float? scale,"
+            " int owner",
+        ),
+    ):
+        name = function.__name__.removeprefix("_")
+        library.define(f"{name}({arguments}) -> ()", tags=tags)
+        library.impl(name, function, "CPU")
+        library.impl(name, lambda *_: None, "Meta")
+    return library
+
+
+_LIBRARY = _define_operators()
+
 
 class GraphProbe:
     """Sees values while a compiler traces the code that computes them.
@@ -128,6 +222,7 @@ class GraphProbe:
             is and where in a nested value it lies; nothing if it has none.
         has_fixed_shape: Returns whether that value has the same shape whenever the graph runs.
         slots: Has the slots, by name.
+        owner: Whose slots they are, for the operators.
     """
 
     def __init__(
@@ -135,10 +230,12 @@ class GraphProbe:
         slot_of: Callable[[str, str], str],
         has_fixed_shape: Callable[[], bool],
         slots: object,
+        owner: int,
     ) -> None:
         self._slot_of = _constant(slot_of)
         self._has_fixed_shape = _constant(has_fixed_shape)
         self._slots = slots
+        self._owner = owner
 
     def record(self, what: str, value: object, inner: str = "") -> None:
         """See a value, or all tensors in it."""
@@ -158,6 +255,9 @@ class GraphProbe:
         self, rows: Callable[..., Any], given: Sequence[torch.Tensor], **how: Any
     ) -> None:
         """See what attention computed; see ``Attention.observe``."""
+        if is_host(given[0].device):
+            self._add_attention(given[0], given, **how)
+            return
         # Which rows are sampled depends on the shapes: others would be compiled anew.
         if all(self._is_fixed(tensor) for tensor in given):
             logits, entropy = rows(*(tensor.detach() for tensor in given), **how)
@@ -165,8 +265,34 @@ class GraphProbe:
 
     def _add(self, what: str, inner: str, tensor: torch.Tensor) -> None:
         slot = self._slot_of(what, inner)
-        if slot:
+        if slot and is_host(tensor.device):
+            torch.ops.stepwatch.add_tensor(
+                getattr(self._slots, slot), tensor.detach(), self._owner, what not in _KINDS
+            )
+        elif slot:
             add_to_slot(getattr(self._slots, slot), tensor)
+
+    def _add_attention(
+        self,
+        tensor: torch.Tensor,  # noqa: ARG002  it is found in the frame
+        given: Sequence[torch.Tensor],
+        *,
+        is_causal: bool,
+        scale: float | None,
+    ) -> None:
+        logits, entropy = (
+            self._slot_of(ATTENTION, "/logits"),
+            self._slot_of(ATTENTION, "/entropy"),
+        )
+        if logits and entropy:
+            torch.ops.stepwatch.add_attention(
+                getattr(self._slots, logits),
+                getattr(self._slots, entropy),
+                [one.detach() for one in given],
+                is_causal,
+                scale,
+                self._owner,
+            )
 
     def _is_fixed(self, tensor: torch.Tensor) -> bool:  # noqa: ARG002  it is found in the frame
         return self._has_fixed_shape()  # of what the compiler's frame calls ``tensor``
@@ -332,10 +458,16 @@ class GraphSlots:
 
     Args:
         wants: Whether anything of a collection is ever saved.
+        observes: Whether more than losses is observed of what runs now.
     """
 
-    def __init__(self, wants: Callable[[str], bool] = lambda _: True) -> None:
+    def __init__(
+        self,
+        wants: Callable[[str], bool] = lambda _: True,
+        observes: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._wants = wants
+        self.observes = observes
         self._sources: list[SlotSource] = []
         self._remote: dict[torch.device, dict[SlotSource, torch.Tensor]] = {}
         self._empty: dict[torch.device, torch.Tensor] = {}
@@ -348,7 +480,9 @@ class GraphSlots:
         self.problems: weakref.WeakKeyDictionary[Module, str] = weakref.WeakKeyDictionary()
         #: How often attention was compiled of shapes that may change, which is not seen.
         self.num_attention = 0
-        self.probe = GraphProbe(self._slot, self._has_fixed_shape, self._tensors)
+        owner = next(_numbers)
+        _OWNERS[owner] = self
+        self.probe = GraphProbe(self._slot, self._has_fixed_shape, self._tensors, owner)
 
     @property
     def is_empty(self) -> bool:
@@ -465,7 +599,7 @@ def _source(what: str, inner: str, traced: Traced) -> SlotSource:
         None if root is None else weakref.ref(root),
         path,
         None if what in _KINDS else traced.line,
-        tensor.dtype,
+        torch.float32 if what == ATTENTION else tensor.dtype,
         tensor.ndim,
         tensor.device,
         torch.is_grad_enabled(),
@@ -478,6 +612,7 @@ class Graphs:
     Args:
         current: Returns the step to which what runs now belongs.
         evaluation: Returns the step to which belongs what ran without gradients, unobserved.
+        observes: Whether more than losses is observed of what runs now.
     """
 
     def __init__(
@@ -488,13 +623,14 @@ class Graphs:
         observer: Observer,
         current: Callable[[], OpenStep],
         evaluation: Callable[[], OpenStep],
+        observes: Callable[[], bool],
     ) -> None:
         self._names = names
         self._losses = losses
         self._observer = observer
         self._current, self._evaluation = current, evaluation
         #: What the graphs have.
-        self.slots = GraphSlots(plan.wants)
+        self.slots = GraphSlots(plan.wants, observes)
 
     def gather(self, owner: torch.nn.Module | None = None) -> bool:
         """Observe what ran since; return whether a loss was among it.

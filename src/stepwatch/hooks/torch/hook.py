@@ -108,7 +108,7 @@ def coverage(names: Names, observer: Observer, slots: GraphSlots) -> str:
     if blind:
         line += f", no attention of {abbreviate(blind)} (imported before the hook)"
     if slots.num_attention:
-        line += ", no attention of changing shapes inside compiled graphs"
+        line += ", no attention of changing shapes inside compiled graphs on accelerators"
     return line
 
 

@@ -115,6 +115,7 @@ class Tracker(HookGuard):
             self.observer,
             self.steps.current,
             self.steps.evaluation,
+            lambda: self.events.detail is Detail.FULL,
         )
         #: What loaders gave last.
         self.rows = DrawnRows()
