@@ -8,6 +8,7 @@ over rounds; those on the end, memory and processor are of ``stepwatch run`` wit
 
     python bench/whole.py                     # all scripts that can run here, 3 rounds
     python bench/whole.py tabular gpt --rounds 5 --ways stepwatch wandb tensorboard
+    python bench/whole.py mlp --longer 10     # ten times as many steps: a minute of training
     python bench/whole.py "gpt_gpu --size 1b" --ways stepwatch
     python bench/whole.py --quick             # two scripts, one round, our own command only
     python bench/whole.py keras_dense --python ~/envs/keras/bin/python
@@ -144,10 +145,11 @@ def measure(command: list[str], environment: dict[str, str], folder: Path) -> Me
     )
 
 
-def command(way: str, python: str, name: str) -> list[str]:
+def command(way: str, python: str, name: str, longer: int) -> list[str]:
     """Return how a script is run in a way: ``python``, one of ``OURS``, or one of ``TOOLS``."""
     script, *given = name.split()
-    arguments = [str(SCRIPTS / f"{script}.py"), *given, "--steps", str(STEPS[name][0])]
+    steps = longer * STEPS[name][0]
+    arguments = [str(SCRIPTS / f"{script}.py"), *given, "--steps", str(steps)]
     if way == "python":
         return [python, *arguments]
     if way in OURS:
@@ -156,7 +158,7 @@ def command(way: str, python: str, name: str) -> list[str]:
 
 
 def compare(
-    name: str, python: str, ways: list[str], rounds: int, backend: str
+    name: str, python: str, ways: list[str], rounds: int, backend: str, longer: int
 ) -> dict[str, list[Measurement]]:
     """Run a script in all ways, in turn; a way that fails is left out from then on."""
     found: dict[str, list[Measurement]] = {way: [] for way in ("python", *ways)}
@@ -167,7 +169,7 @@ def compare(
         for way in list(found):
             folder = Path(tempfile.mkdtemp(prefix="stepwatch-bench-"))
             try:
-                found[way].append(measure(command(way, python, name), environment, folder))
+                found[way].append(measure(command(way, python, name, longer), environment, folder))
             except RuntimeError as error:
                 print(f"{name}, {way}: {error}", file=sys.stderr)
                 del found[way]
@@ -225,6 +227,7 @@ def main() -> None:
         "--ways", nargs="+", choices=[*OURS, *TOOLS], help="beside python; all installed by default"
     )
     parser.add_argument("--python", default=sys.executable, help="which Python runs the scripts")
+    parser.add_argument("--longer", type=int, default=1, help="so many times as many steps")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=Path, help="also write every measurement to this file")
     given = parser.parse_args()
@@ -250,7 +253,7 @@ def main() -> None:
                 continue
             label = f"{name}, {backend}" if backend else name
             fits = [one for one in ways if one in OURS or module in _WITH_TOOLS]
-            found = compare(name, given.python, fits, given.rounds, backend)
+            found = compare(name, given.python, fits, given.rounds, backend, given.longer)
             if found:
                 print(row(label, found, ways), flush=True)
                 kept[label] = {way: [asdict(one) for one in all_] for way, all_ in found.items()}

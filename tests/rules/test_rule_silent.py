@@ -185,6 +185,15 @@ class TestAveragedGradients:
 
         assert [] == steps_at("replica_divergence", steps)
 
+    def test_one_of_many_that_parts_is_found_though_its_gradients_part_as_well(self):
+        """Nobody is seen to average them, and those of all others agree."""
+        steps = [
+            replicas(s, [[9 + s, 2]] * 3 + [[9 + s + odd, 2]], [[1, 2]] * 3 + [[1 + odd, 2]])
+            for s, odd in enumerate([0] * 10 + [1] * 10)
+        ]
+
+        assert [14] == steps_at("replica_divergence", steps)
+
     def test_after_a_long_time_it_is_said_that_nobody_averages(self):
         """As a warning: it may still be meant."""
         steps = [replicas(s, [[9 + s, 2], [9 + 2 * s, 2]], OTHER) for s in range(60)]

@@ -263,7 +263,11 @@ class ReplicaDivergence(Rule):
 
     def _may_be_local(self, step: StepView, gradients: _Comparison, averaging: _Averaging) -> bool:
         """Return whether replicas may differ because each is to train by itself for a while."""
-        nobody = bool(gradients.names) and len(gradients.differing) == len(gradients.names)
+        # Where most workers agree with the first in any gradient, the others are the odd ones.
+        most = (len(step.workers) - 1) / 2
+        nobody = bool(gradients.names) and all(
+            len(gradients.apart.get(name, ())) > most for name in gradients.names
+        )
         is_known = averaging.all_averaged or averaging.unaveraged or averaging.unregistered
         # What lies in parts is averaged in being cut.
         is_known |= any(record.layout.has_parts for record in step.unassembled)

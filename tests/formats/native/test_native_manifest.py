@@ -128,6 +128,15 @@ class TestClaim:
         with pytest.raises(RunExists):
             join_run(store, "worker_1", 8)
 
+    def test_a_worker_joins_though_another_has_ended(self, store):
+        """Many processes on few processors: some are done before the last one begins."""
+        start_run(store, FULL)
+        NativeWriter(store, "worker_5").close(End("finished", 0))
+        join_run(store, "worker_1", 8)
+
+        with pytest.raises(RunExists):
+            join_run(store, "worker_5", 8)
+
     def test_a_worker_refuses_a_run_of_another_size(self, store):
         """It is of an earlier job."""
         start_run(store, Manifest("single", 0))

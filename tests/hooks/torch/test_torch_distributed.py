@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 
 import numpy as np
 import pytest
 import torch
 
-from stepwatch import Trial
+from stepwatch import Trial, watch
 from stepwatch.formats.manifest import read_ends
 from stepwatch.numerics.statistics import COUNT, NAN, SUM, SUM_ABS, SUM_SQ, summarize
 from tests.support import ROOT, fork_server
@@ -255,6 +256,24 @@ class TestLaunchers:
         trial = Trial(tmp_path / "run")
         assert (("worker_0", "worker_1"), "finished") == (trial.workers, trial.state)
         assert ["bias", "weight"] == trial.tensor_names(collection="weights")
+
+    @pytest.mark.slow
+    @pytest.mark.timeout(1800)  # to start as many takes minutes on two processors
+    def test_two_hundred_processes_of_one_machine_are_one_run(self, tmp_path):
+        """Each is stored, and the one whose weights part from the others' is named."""
+        size, wrong, run = 200, 137, tmp_path / "run"
+        with socket.create_server(("localhost", 0)) as free:
+            port = free.getsockname()[1]
+        command = ("stepwatch", "run", "--run", run, HERE / "rank_many.py", port, wrong)
+        processes = start("-m", size, *command)
+        said = finish(processes, timeout_s=1200)
+        trial = Trial(run)
+        found = watch(trial, "replica_divergence")
+
+        assert {0} == {process.returncode for process in processes}, said
+        assert (size, "finished") == (len(trial.workers), trial.state)
+        assert list(range(11)) == trial.steps("TRAIN")
+        assert [("diverged", f"worker_{wrong}")] == [(one.condition, one.worker) for one in found]
 
 
 def coverage(ranks, name):

@@ -21,7 +21,16 @@ from ...model.record import ScalarSteps, StepRecord, step_numbers
 from ...numerics.columns import numbers, rows_where
 from ...store import Store, put_parts
 from ..interface import StepRange, step_ranges
-from ..manifest import END, RUN_KEY, End, Manifest, end_key, read_manifest, worker_in_key
+from ..manifest import (
+    END,
+    FIRST_WORKER,
+    RUN_KEY,
+    End,
+    Manifest,
+    end_key,
+    read_manifest,
+    worker_in_key,
+)
 from ..outage import Outage
 from . import blobs
 from .merge import Levels
@@ -70,9 +79,12 @@ def join_run(store: Store, worker: str, num_workers: int) -> None:
     """Make sure that a worker does not write into an earlier run; the first worker claims it.
 
     Raises:
-        RunExists: This worker wrote there before, or a run of another size or that ended is there.
+        RunExists: This worker wrote there before, or a run of another size is there, or one that
+            the first worker has ended. That others have ended says nothing: where nobody waits for
+            them, some are done before the last one begins.
     """
-    earlier = store.list(f"{OBSERVATIONS}{worker_in_key(worker)}/") or store.list(END)
+    ended = {end_key(worker), end_key(FIRST_WORKER)}.intersection(store.list(END))
+    earlier = store.list(f"{OBSERVATIONS}{worker_in_key(worker)}/") or list(ended)
     if not earlier:
         manifest = read_manifest(store)
         if manifest is None:

@@ -67,10 +67,10 @@ def start(program, size, *arguments, **environment):
     ]
 
 
-def finish(processes):
+def finish(processes, timeout_s=TIMEOUT_S):
     """Wait for processes, and return what each wrote to its outputs."""
     try:
-        return [process.communicate(timeout=TIMEOUT_S) for process in processes]
+        return [process.communicate(timeout=timeout_s) for process in processes]
     finally:
         for process in processes:
             process.kill()
