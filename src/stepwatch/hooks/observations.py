@@ -437,8 +437,13 @@ def split_vectors(
 class Reader(Protocol):
     """How tensors are read."""
 
-    #: Whether tensors can be read here without a transfer, so that they are not summed up there.
-    on_host: bool
+    @property
+    def on_host(self) -> bool:
+        """Whether tensors can be read here without a transfer, so that they are not summed up.
+
+        Asked once something trains: to ask for devices begins to use them, and what a script
+        decides about them, as of threads or memory, it may decide until then.
+        """
 
     def pack(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Return tensors from which the statistics of at least one follow; may be traced."""

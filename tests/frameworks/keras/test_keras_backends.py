@@ -28,3 +28,39 @@ def test_it_keeps_to_the_same(backend):
     )
 
     assert 0 == ran.returncode, ran.stdout[-8000:]
+
+
+# What a script decides of its devices, which may be decided until they are used first.
+DECISIONS = {
+    "tensorflow": """
+import tensorflow as tf
+(host,) = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(host, [tf.config.LogicalDeviceConfiguration()] * 2)
+tf.config.threading.set_intra_op_parallelism_threads(2)
+assert 2 == len(tf.config.list_logical_devices("CPU"))
+""",
+    "jax": """
+import jax
+jax.config.update("jax_num_cpu_devices", 2)
+assert 2 == len(jax.devices())
+""",
+    "torch": """
+import torch
+torch.set_num_interop_threads(1)
+torch.multiprocessing.set_start_method("spawn")
+assert not torch.cuda.is_initialized()
+""",
+}
+
+
+@pytest.mark.parametrize("backend", DECISIONS)
+def test_a_script_may_decide_on_devices_after_keras_is_imported(backend, tmp_path):
+    """They are not used before it uses them."""
+    (tmp_path / "train.py").write_text(f"import keras\n{DECISIONS[backend]}")
+    command = [sys.executable, "-m", "stepwatch", "run", "--run", "run", "train.py"]
+    environment = {**os.environ, "KERAS_BACKEND": backend}
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert 0 == ran.returncode, ran.stderr[-4000:]

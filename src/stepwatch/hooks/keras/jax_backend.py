@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
@@ -101,8 +102,9 @@ class JaxBackend(Backend):
 
     returns_early = True
 
-    def __init__(self) -> None:
-        self.on_host = jax.default_backend() == "cpu"
+    @cached_property
+    def on_host(self) -> bool:
+        return bool(jax.default_backend() == "cpu")
 
     def scope(self) -> object:
         return _trace_state(convention="nnx")

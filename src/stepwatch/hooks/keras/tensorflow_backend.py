@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from ..tensorflow.graphs import Condition, TensorReader, is_on_host
+from ..tensorflow.graphs import Condition, TensorReader
 from .backend import (
     RETURNED,
     Array,
@@ -26,9 +26,6 @@ class TensorFlowBackend(TensorReader, Backend):
 
     returns_early = True
     dtype_name = Backend.dtype_name  # of variables of Keras, too
-
-    def __init__(self) -> None:
-        super().__init__(on_host=is_on_host())
 
     def scope(self) -> object:
         return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -30,12 +31,15 @@ class TorchBackend(Backend):
     traces = False
 
     def __init__(self) -> None:
-        self.on_host = not torch.cuda.is_available()
         self._observer = Observer()
         self.at_once = self._observer.tensor
         self._left_gradients = LeftGradients()
         self._graphs: WeakKeyDictionary[Any, LossGraphs] = WeakKeyDictionary()
         self._applied: tuple[Any, int] = None, 0  # the last gradient, and how often it was changed
+
+    @cached_property
+    def on_host(self) -> bool:
+        return not torch.cuda.is_available()
 
     def finish(self) -> None:
         self._observer.finish()

@@ -8,6 +8,7 @@ the functions which it calls write to: so what it runs is known, and is forgotte
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -27,11 +28,15 @@ class TensorReader:
     """Reads tensors of TensorFlow; see ``observations.Reader``.
 
     Args:
-        on_host: Whether they are read where they lie; else their statistics are computed there.
+        always_packed: Statistics are computed where they lie, also on the host.
     """
 
-    def __init__(self, *, on_host: bool) -> None:
-        self.on_host = on_host
+    def __init__(self, *, always_packed: bool = False) -> None:
+        self._always_packed = always_packed
+
+    @cached_property
+    def on_host(self) -> bool:
+        return not self._always_packed and is_on_host()
 
     def pack(self, values: Sequence[Any]) -> tuple[Any, ...]:
         pairs = [_pack_tensor(tf.convert_to_tensor(value)) for value in values]

@@ -34,7 +34,6 @@ from .graphs import (
     Slots,
     TensorReader,
     compared_in_graph,
-    is_on_host,
     stored,
     variables_before,
 )
@@ -148,10 +147,10 @@ class Tapes:
     def __init__(self, owner: TapeOwner) -> None:
         self._owner, self.strict = owner, owner.strict
         recorder = owner.recorder
-        self._at_hand = Observations(recorder, TensorReader(on_host=is_on_host()))
+        self._at_hand = Observations(recorder, TensorReader())
         self._nearest = NearestSamples()
         # For tensors of graphs that are too large to be copied.
-        self._traced = Observations(recorder, TensorReader(on_host=False))
+        self._traced = Observations(recorder, TensorReader(always_packed=True))
         self.naming = VariableNames()
         self._pending: list[tuple[object, Any, Any]] = []
         # What models of Keras were called with, and what its losses were, since a tape began.
