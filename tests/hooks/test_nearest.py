@@ -124,8 +124,20 @@ class TestLabels:
         assert {
             "evaluation/compared/mse": 32.0,
             "evaluation/wrong/mse": 16.0,
+            "evaluation/balanced_wrong/mse": 16.0,
             "evaluation/nearest_wrong/mse": 0.0,
+            "evaluation/nearest_balanced_wrong/mse": 0.0,
         } == self.compared(self.labels, np.zeros_like(self.labels))
+
+    def test_of_rare_classes_each_that_is_wrong_counts_more(self):
+        """By how rare it is among the trained samples; a class that is not there says nothing."""
+        nearest, classes = NearestLabels(), np.array([0] * 56 + [1] * 8 + [0] * 14 + [1, 2])
+        nearest.add(Mode.TRAIN, "mse", self.rows[:64], classes[:64], classes[:64])
+        found = nearest.add(Mode.EVAL, "mse", self.rows[64:80], classes[64:], np.zeros(16, int))
+
+        assert [2.0, 64 / 2 / 8] == [
+            found[f"evaluation/{name}wrong/mse"] for name in ("", "balanced_")
+        ]
 
     def test_of_numbers_squares_are_added_up(self):
         targets = 3.0 * self.labels[:, None]

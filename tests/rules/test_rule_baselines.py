@@ -118,3 +118,11 @@ def test_thresholds_of_the_nearest_neighbour_baseline(number, off, nearest, gues
     compared = Compared(StepNumber(9, 9), "worker_0", number, off, nearest, guessing)
 
     assert is_worse is compared.is_worse()
+
+
+@pytest.mark.parametrize(("balanced", "is_worse"), [(30.0, False), (70.0, True)])
+def test_a_model_that_finds_rare_classes_better_is_no_worse(balanced, is_worse):
+    """Though it is wrong more often: it may be trained for them."""
+    at, wrong = StepNumber(9, 9), (128, 40, 4, math.nan)
+
+    assert is_worse is Compared(at, "worker_0", *wrong, balanced, 60.0).is_worse()

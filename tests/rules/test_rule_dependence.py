@@ -60,6 +60,36 @@ class TestRecurrent:
 
         assert [("as_time", "warning")] == [(one["condition"], one["severity"]) for one in told]
 
+    @pytest.mark.parametrize("batch_first", [False, True])
+    def test_attention_over_the_samples_of_windows(self, batch_first, tmp_path):
+        """There is a target for each of what it takes for steps, and none for its samples."""
+
+        class Encoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.into = nn.Linear(3, 8)
+                self.layer = nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=batch_first)
+                self.out = nn.Linear(8, 1)
+
+            def forward(self, x):
+                return self.out(self.layer(self.into(x)).mean(1)).squeeze(1)
+
+        def train():
+            torch.manual_seed(0)
+            model = Encoder()
+            optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+            for _ in range(24):
+                x = torch.randn(16, 6, 3)
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(x), x.mean((1, 2))).backward()
+                optimizer.step()
+
+        found, _ = judge(train, "dependence", tmp_path / "run")
+        told = [json.loads(one) for one in found]
+
+        expected = [] if batch_first else [("as_time", "warning")]
+        assert expected == [(one["condition"], one["severity"]) for one in told]
+
     @pytest.mark.parametrize("how", [{"turns": True}, {"time_first": True}])
     def test_a_layer_that_is_given_time_first_is_right(self, how, tmp_path):
         """Whether the model turns its input or the script does."""

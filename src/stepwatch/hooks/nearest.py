@@ -146,8 +146,8 @@ class NearestLabels:
         Returns:
             Of samples that are evaluated and that were not among those that are kept: how many
             there are, how far the predictions are off in all, and how far the labels of the nearest
-            trained samples: so many classes are wrong, or the sum of squares, then that of the mean
-            of the trained labels as well.
+            trained samples: so many classes are wrong, and so many if each class had as many
+            trained samples; or the sum of squares, then that of the mean of their labels as well.
         """
         rows = _rows(batch) if batch.ndim > 1 and batch.dtype.kind in "fiub" else batch[:0]
         number = len(rows)
@@ -177,8 +177,13 @@ class NearestLabels:
         meant, guessed = labels[others], predictions[others]
         found = {f"evaluation/compared/{loss}": float(len(meant))}
         if labels.dtype.kind == "i":
-            found[f"evaluation/wrong/{loss}"] = float((guessed != meant).sum())
-            found[f"evaluation/nearest_wrong/{loss}"] = float((nearest != meant).sum())
+            classes, counts = np.unique(known, return_counts=True)
+            share = len(known) / len(classes) / counts
+            place = np.minimum(np.searchsorted(classes, meant), len(classes) - 1)
+            weight = np.where(classes[place] == meant, share[place], 0.0)
+            for name, one in (("", guessed), ("nearest_", nearest)):
+                found[f"evaluation/{name}wrong/{loss}"] = float((one != meant).sum())
+                found[f"evaluation/{name}balanced_wrong/{loss}"] = float(weight @ (one != meant))
         else:
             mean = known.mean(0, np.float64)
             for name, one in (("", guessed), ("nearest_", nearest), ("mean_", mean)):

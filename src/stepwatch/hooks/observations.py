@@ -51,7 +51,7 @@ DEPENDENCE = (
     "column",  # which one
     "together",  # of how many samples batch normalization takes the statistics
     "compared",  # with how many targets a written loss compares each prediction
-    "as_time",  # 1 where a recurrent layer takes samples for steps of time, 0 where none does
+    "as_time",  # 1 where a layer takes samples for steps of time, 0 where none does
     "aligned",  # of how many samples the target lies on the picture as they are,
     "flipped",  # and of how many where it is flipped or turned; see ``alignment``,
     "pictures",  # of how many pictures

@@ -31,6 +31,8 @@ class Compared:
         off: So many predictions are wrong; or the sum of squares of what they are off by.
         nearest: The same of the labels of the nearest samples of the training.
         guessing: And of the mean of these labels; nan where the first is counted.
+        balanced: Of classes, how many are wrong if each had as many samples of the training,
+        nearest_balanced: and of the labels of the nearest samples.
     """
 
     at: StepNumber
@@ -39,6 +41,8 @@ class Compared:
     off: float
     nearest: float
     guessing: float
+    balanced: float = math.nan
+    nearest_balanced: float = math.nan
 
     @property
     def are_classes(self) -> bool:
@@ -46,11 +50,16 @@ class Compared:
         return math.isnan(self.guessing)
 
     def is_worse(self) -> bool:
-        """Return whether the model is worse than the labels of the nearest samples."""
+        """Return whether the model is worse than the labels of the nearest samples.
+
+        One that is trained to find rare classes is wrong more often, and of these less.
+        """
         if self.number < LEAST_COMPARED:
             return False
         if not self.are_classes:
             return self.off > max(TIMES_AS_LARGE * self.nearest, PART_OF_GUESSING * self.guessing)
+        if self.balanced <= self.nearest_balanced:
+            return False
         wrong, nearest = self.off / self.number, self.nearest / self.number
         variance = wrong * (1 - wrong) + nearest * (1 - nearest)
         return wrong - nearest > max(MORE_WRONG, ERRORS_APART * math.sqrt(variance / self.number))
@@ -69,7 +78,9 @@ class NearestLabels:
                 loss, worker = tensor.name.removeprefix(_COMPARED), tensor.worker
                 are_classes = step.tensor(f"evaluation/wrong/{loss}", worker) is not None
                 kind = "wrong" if are_classes else "squares"
-                names = [f"evaluation/{one}{kind}/{loss}" for one in ("", "nearest_", "mean_")]
+                kinds = [f"{one}{kind}" for one in ("", "nearest_", "mean_")]
+                kinds += ["balanced_wrong", "nearest_balanced_wrong"]
+                names = [f"evaluation/{one}/{loss}" for one in kinds]
                 known = step.scalars(names, worker)
                 self._found[loss].append(Compared(step.at, worker, tensor.scalar, *known))
 
@@ -82,10 +93,7 @@ class NearestLabels:
         for loss, found in self._found.items():
             late = [one for one in found if 2 * one.at.train_step >= last]
             if late:
-                sums = (
-                    sum(getattr(one, name) for one in late)
-                    for name in ("number", "off", "nearest", "guessing")
-                )
+                sums = (sum(getattr(one, name) for one in late) for name in Compared.__slots__[2:])
                 together = Compared(late[-1].at, late[-1].worker, *sums)
                 if together.is_worse():
                     yield loss, together

@@ -54,7 +54,7 @@ _REMEDIES = {
     " meant, as in a normalization, this is as it should be",
     "blind": "see which keys the mask hides, and that no axes are mixed by view or reshape",
     "order": "flatten predictions and targets in the same order of axes",
-    "as_time": "give the recurrent layer batch_first=True, or inputs with time on the first axis",
+    "as_time": "give the layer batch_first=True, or inputs with time on the first axis",
     "ahead": "shift the targets by one position, once: in the data or in the loss",
     "flipped": "draw a flip or rotation once and do it to picture and target alike; see which axis"
     " of the target is its height",
@@ -70,12 +70,12 @@ class Dependence(Rule):
     about what it depends on. ``future``: a model whose targets are the next tokens uses later ones,
     or, in JAX, its mask of constants lets each token see those after it. ``blind``: it uses tokens
     further back and not those right before. ``samples``: the prediction of a sample depends on
-    other samples; ``as_time``, because a recurrent layer takes them for steps of time, as its sizes
-    show. By the targets themselves: ``order``, they are the next tokens, in another order than the
-    predictions; ``ahead``, they are the next but one. ``flipped``: they lie on their pictures
-    flipped or turned, such as masks that a random augmentation left where they were. ``reshaped``:
-    the elements of what the model is given are pictures, or signals of several channels, where the
-    axis of channels is read at its other place, and none as they are.
+    other samples; ``as_time``, because a recurrent layer or attention takes them for steps of time,
+    as its sizes show. By the targets themselves: ``order``, they are the next tokens, in another
+    order than the predictions; ``ahead``, they are the next but one. ``flipped``: they lie on their
+    pictures flipped or turned, such as masks that a random augmentation left where they were.
+    ``reshaped``: the elements of what the model is given are pictures, or signals of several
+    channels, where the axis of channels is read at its other place, and none as they are.
     """
 
     name = "dependence"
@@ -185,7 +185,8 @@ class Dependence(Rule):
             "as_time": (
                 as_time,
                 1.0,
-                "comes from a recurrent layer that takes the samples of a batch for steps of time",
+                "comes from a recurrent layer or attention that takes the samples of a batch for"
+                " steps of time",
             ),
             "order": (
                 turned,

@@ -268,7 +268,7 @@ class DependenceSample:
         column: Which one.
         together: Of how many samples batch normalization takes the statistics.
         compared: With how many targets a loss that is written out compares each prediction.
-        as_time: 1 where a recurrent layer takes samples for steps of time.
+        as_time: 1 where a recurrent layer or attention takes samples for steps of time.
         aligned: Of how many pictures the target lies as they do,
         flipped: and of how many as they do flipped or turned,
         pictures: of how many that were looked at.

@@ -283,7 +283,9 @@ class Dependence:
         self._source: torch.Tensor | None = None
         self._last: torch.Tensor | None = None
         self._together: int | None = None
+        # How many steps of time, and of samples, recurrent layers and attention were given.
         self._in_time: list[tuple[int, int]] = []
+        self._attended: list[tuple[int, int]] = []
         self._others: list[torch.Tensor] = []
         # Of several texts, as of an encoder and a decoder, what each became in its first layer.
         self._texts: list[tuple[torch.Tensor, torch.Tensor | None]] = []
@@ -332,6 +334,10 @@ class Dependence:
         if isinstance(module, torch.nn.RNNBase) and not module.batch_first:
             sizes = (tensor.shape[:2] for tensor in _tensors(given) if tensor.dim() == 3)
             self._in_time += [(steps, samples) for steps, samples in sizes]
+        elif isinstance(module, torch.nn.MultiheadAttention) and not module.batch_first:
+            queries = next(iter(_tensors(given)), None)
+            if queries is not None and queries.dim() == 3:
+                self._attended.append((queries.shape[0], queries.shape[1]))
         if type(output) is not torch.Tensor or not output.requires_grad:
             return
         self._last = output
@@ -397,7 +403,8 @@ class Dependence:
                 self._choose_text(call.target)
         given, source, together = self._given, self._source, self._together
         others = self._others
-        autograd_observers, in_time = self._autograd_observers, self._in_time
+        autograd_observers = self._autograd_observers
+        in_time, attended = self._in_time, self._attended
         self.forget()
         prediction, target = call.prediction, call.target
         if type(prediction) is not torch.Tensor or unsupported(prediction) or given is None:
@@ -427,6 +434,8 @@ class Dependence:
                 found[10] = together
             if in_time:
                 found[12] = any(_are_samples(sizes, prediction) for sizes in in_time)
+            elif any(_are_samples(sizes, prediction) for sizes in attended):
+                found[12] = 1  # else samples may be mixed elsewhere
         self._summaries.add(step, _COLLECTION, name, found.nan_to_num(-1.0))
 
     def observe_composed(self, step: OpenStep, loss: str, value: torch.Tensor) -> None:
@@ -466,14 +475,15 @@ class Dependence:
     def forget(self, *_: object) -> None:
         """Look no more at the forward that ran last."""
         self._step = self._given = self._source = self._last = self._together = None
-        self._in_time, self._others, self._texts, self._looked_up = [], [], [], {}
+        self._in_time, self._attended, self._others = [], [], []
+        self._texts, self._looked_up = [], {}
         if self._autograd_observers is not None:
             self._autograd_observers.leave()
             self._autograd_observers = None
 
 
 def _are_samples(sizes: tuple[int, int], prediction: torch.Tensor) -> bool:
-    """Return whether what a recurrent layer takes for steps of time are samples.
+    """Return whether what a layer takes for steps of time are samples.
 
     There is a prediction for each of these steps, and none for what it takes for samples.
 
