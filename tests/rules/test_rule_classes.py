@@ -295,6 +295,13 @@ class TestChanceHeldOut:
     def test_it_is_told_at_the_end(self):
         assert ["held_out"] == self.found(train=0.4, evaluated=0.8, confusion=self.BY_CHANCE)
 
+    def test_of_one_class_there_is_nothing_to_guess(self):
+        """As where the first part of sorted data is looked at."""
+        one = np.zeros_like(self.BY_CHANCE)
+        one[0] = np.sum(self.BY_CHANCE, axis=0)
+
+        assert [] == self.found(train=0.4, evaluated=0.8, confusion=one)
+
     @pytest.mark.parametrize(
         ("confusion", "found"),
         [

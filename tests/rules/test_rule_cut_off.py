@@ -176,10 +176,13 @@ class TestFrozenAsDrawn:
         assert "frozen_as_drawn" in self.conditions(self.drawn(limit))
 
     @pytest.mark.parametrize(
-        ("ends_at", "severities"), [(0.2, ["info"]), (1.2, ["info", "warning"])]
+        ("ends_at", "trains_later", "severities"),
+        [(0.2, False, ["info"]), (1.2, False, ["info", "warning"]), (1.2, True, ["info"])],
     )
-    def test_it_is_a_warning_where_little_is_learnt_from_them(self, ends_at, severities):
-        """What is drawn at random may do as well."""
+    def test_it_is_a_warning_where_little_is_learnt_from_them(
+        self, ends_at, trains_later, severities
+    ):
+        """What is drawn at random may do as well, or be held against what is trained later."""
         watch, found, frozen = Watch(["untrained_parameter"]), [], self.drawn(1 / math.sqrt(40))
         rng = np.random.default_rng(0)
         for at in range(0, 202, 2):
@@ -189,6 +192,9 @@ class TestFrozenAsDrawn:
                 (info("head", "weights", head, trainable=True), head),
                 (info("loss", "losses", loss), loss),
             ]
+            if trains_later and at > 100:
+                other = rng.normal(size=self.SHAPE)
+                tensors[0] = (info("base_2", "weights", other, trainable=True), other)
             found += watch.evaluate(StepView([record(tensors, step=at)]))
         found += watch.finish()
 

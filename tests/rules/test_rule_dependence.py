@@ -90,6 +90,39 @@ class TestRecurrent:
         expected = [] if batch_first else [("as_time", "warning")]
         assert expected == [(one["condition"], one["severity"]) for one in told]
 
+    @pytest.mark.parametrize("turned_back", [False, True])
+    def test_tags_of_words_that_lie_in_another_order_than_the_predictions(
+        self, turned_back, tmp_path
+    ):
+        """Each word has the same tag mostly, in the order in which the targets lie only."""
+
+        class Tagger(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words, self.rnn = nn.Embedding(20, 8), nn.GRU(8, 8)
+                self.out = nn.Linear(8, 4)
+
+            def forward(self, x):
+                hidden = self.rnn(self.words(x).transpose(0, 1))[0]
+                return self.out(hidden.transpose(0, 1) if turned_back else hidden)
+
+        def train():
+            torch.manual_seed(0)
+            model = Tagger()
+            optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+            for _ in range(24):
+                x = torch.randint(1, 20, (16, 9))
+                optimizer.zero_grad()
+                logits = model(x).reshape(-1, 4)
+                nn.functional.cross_entropy(logits, (x % 4).reshape(-1)).backward()
+                optimizer.step()
+
+        found, _ = judge(train, "dependence", tmp_path / "run")
+        told = [json.loads(one) for one in found]
+
+        expected = [] if turned_back else [("order", "warning")]
+        assert expected == [(one["condition"], one["severity"]) for one in told]
+
     @pytest.mark.parametrize("how", [{"turns": True}, {"time_first": True}])
     def test_a_layer_that_is_given_time_first_is_right(self, how, tmp_path):
         """Whether the model turns its input or the script does."""

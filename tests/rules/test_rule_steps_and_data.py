@@ -701,6 +701,26 @@ class TestRepeatedData:
 
         assert expected == [one.condition for one in judged("repeated_data", steps)[0]]
 
+    @pytest.mark.parametrize(("num_classes", "is_found"), [(5, True), (2, False)])
+    def test_looks_that_meet_two_of_several_classes_tell_that_data_is_sorted(
+        self, num_classes, is_found
+    ):
+        """Those at each fiftieth step, of epochs of fifty, see the same places of each epoch."""
+        steps = []
+        for at, held in enumerate([0] * 10 + [1] + [0] * 10):
+            tensors = [
+                (TensorInfo(name, kind, dtype, shape, function="cross_entropy"), array)
+                for name, kind, dtype, shape, array in (
+                    ("label/loss", "labels", "int64", (16,), np.full(16, held)),
+                    ("prediction/loss", "predictions", "float32", (16, num_classes),
+                     np.zeros((16, num_classes), np.float32)),
+                )
+            ]  # fmt: skip
+            steps.append(StepView([record(tensors, step=at)]))
+        found = [one.condition for one in judged("repeated_data", steps)[0]]
+
+        assert (["class_by_class loss"] if is_found else []) == found
+
     @pytest.mark.parametrize(
         ("trained", "evaluated", "found"),
         [

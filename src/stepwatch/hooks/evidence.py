@@ -194,7 +194,7 @@ class Evidence:
                 found[4:8] = shifts(given, label)
                 found[8:10] = correlation(given, label)
                 found[13:16] = alignment(given, label)
-                found[18:] = pairing(given, label)
+                found[18:21] = pairing(given, label)
                 if together is not None:
                     found[10] = together
             if given is not None:

@@ -422,6 +422,8 @@ class ChanceLevel(Rule):
     def _evaluate_held_out(self, held_out: _HeldOut, trained: float) -> Findings:
         """Judge evaluations of a cross-entropy that fell to ``trained`` in TRAIN."""
         counted = all_counts(held_out.confusions)
+        if np.count_nonzero(counted.sum(1)) < 2:
+            return  # of one class, as in the first part of sorted data, there is nothing to guess
         chance, z = estimated_entropy(counted.sum(1)), agreement_z(counted)
         if trained < LEARNED * chance and (numbers := renumbered(counted)):
             yield self._renumbered_finding(held_out, trained, numbers)

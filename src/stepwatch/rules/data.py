@@ -28,6 +28,8 @@ from .shared import (
 
 #: Targets of which so many are the input at another position are that input.
 COPY_SHARE = 0.95
+#: Tokens tell so many more of the targets, of all, in the order in which these belong to them.
+MORE_TOLD = 0.15
 #: Samples of which this share of a prediction comes are no by-work of a normalization.
 FOREIGN_SHARE = 0.5
 #: What is reported of classes that training never had: the share of all labels that are evaluated,
@@ -159,6 +161,9 @@ class Dependence(Rule):
         is_next = sample.same_1 >= COPY_SHARE
         turned = sample.turned >= COPY_SHARE > 2 * sample.same_1 and sample.order == 1
         turned |= is_next and 2 * sample.turned < COPY_SHARE and sample.order == 0
+        # Of other targets, as of the tags of words, the tokens tell which is whose.
+        turned |= sample.order == 0 and sample.told - sample.told_turned >= MORE_TOLD
+        turned |= sample.order == 1 and sample.told_turned - sample.told >= MORE_TOLD
         # A recurrent layer goes along the first axis, and time is on the second, as targets show.
         is_across = sample.as_time == 0 and is_next and sample.others > self.min_share
         as_time = sample.as_time == 1 or is_across
@@ -190,9 +195,9 @@ class Dependence(Rule):
             ),
             "order": (
                 turned,
-                sample.turned,
-                "lies in another order than the targets: each is compared with the next token of"
-                " another place",
+                sample.turned if sample.turned >= COPY_SHARE else 1.0,
+                "lies in another order than the targets: each is compared with that of another"
+                " place",
             ),
             "ahead": (
                 sample.same_2 >= COPY_SHARE and not one_ahead,
@@ -542,6 +547,9 @@ class RepeatedData(Rule):
             return  # a discriminator is given real samples and made ones
         found = self._of_one.setdefault((tensor.worker, loss), _BatchesOfOne())
         found.add(tensor.statistics.min, tensor.statistics.max)
+        prediction = of_same_loss(step, tensor, "prediction")
+        if prediction is not None and len(prediction.info.shape) == 2:
+            found.num_classes = prediction.info.shape[1]
         if found.looks < self.looks or not found.are_sorted:
             return
         self._sorted.add((tensor.worker, loss))
@@ -631,9 +639,14 @@ class _BatchesOfOne:
     #: So many batches of one class follow each other, of two classes or more, and so many of all
     #: batches are of one.
     RUN, MOST = 8, 0.9
+    #: Or, where a model tells more than two classes apart, so many were looked at: looks may always
+    #: meet the same places of an epoch, and so the same two classes.
+    LOOKS = 20
 
     def __init__(self) -> None:
         self.looks = self.count = 0
+        #: How many classes the model tells apart, as far as known.
+        self.num_classes = 0
         self._seen: dict[int, int] = {}
         self._last: int | None = None
         self._num_returns = self._length = 0
@@ -660,7 +673,9 @@ class _BatchesOfOne:
     def are_sorted(self) -> bool:
         """Whether the data are in the order of their classes."""
         share = self.count / self.looks
-        if share >= self.MOST and len(self._in_runs) > 1:
+        are_enough = self.looks >= self.LOOKS and self.num_classes >= self.CLASSES
+        returns = are_enough and self._num_returns > 0
+        if share >= self.MOST and (len(self._in_runs) > 1 or returns):
             return True
         return share >= self.SHARE and len(self._seen) >= self.CLASSES and self._num_returns >= 2
 

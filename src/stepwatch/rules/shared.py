@@ -248,7 +248,7 @@ def is_skipped(step: StepView, worker: str) -> bool:
     return step.scalar("optimizer/skipped", worker) > 0
 
 
-_SIZE = 21
+_SIZE = 23
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +277,8 @@ class DependenceSample:
         alike: How many samples have the label of the nearest other one,
         paired: of how many,
         by_chance: and how many would by chance.
+        told: Share of tokens whose target is the most frequent one of that token,
+        told_turned: and where the targets lie time by time.
     """
 
     others: float
@@ -300,11 +302,13 @@ class DependenceSample:
     alike: float
     paired: float
     by_chance: float
+    told: float
+    told_turned: float
 
     @property
     def is_about_predictions(self) -> bool:
-        """Whether more is known than whether samples that are alike have one label."""
-        return not all(map(math.isnan, astuple(self)[:-3]))
+        """Whether more is known than what inputs tell of their labels."""
+        return not all(map(math.isnan, astuple(self)[:-5]))
 
 
 def dependence_samples(step: StepView) -> Iterator[tuple[TensorView, DependenceSample]]:

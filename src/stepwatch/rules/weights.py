@@ -255,7 +255,7 @@ class UntrainedParameter(Rule):
         self._changed: dict[str, set[str]] = {}
         # Of each worker of which they are as drawn: since when, which, and of how many. And of each
         # loss: the first values and the last ones.
-        self._as_drawn: dict[str, tuple[StepNumber, list[str], int]] = {}
+        self._as_drawn: dict[str, tuple[StepNumber, dict[str, tuple[int, ...]], int]] = {}
         self._losses = Selection(("losses",), keep=is_scalar)
         self._fell: dict[str, tuple[list[float], deque[float]]] = {}
         self._waiting, self._left_out = WaitingOptimizers(), LeftOutVariables()
@@ -342,10 +342,13 @@ class UntrainedParameter(Rule):
     def finish(self) -> Findings:
         for worker, (at, members, total) in self._not_returned.items():
             yield self._finding(at, worker, "not_returned", members, total)
-        # What is drawn at random may do, where something else has learnt from it.
-        for worker, (onset, members, total) in self._as_drawn.items() if self._is_stuck() else ():
-            at = self._last_steps[-1]
-            yield self._finding(at, worker, "frozen_as_drawn", members, total, onset=onset)
+        # What is drawn at random may do, where something else has learnt from it; or it was what
+        # weights of its shapes, that were trained later, are to be held against.
+        for worker, (onset, shapes, total) in self._as_drawn.items() if self._is_stuck() else ():
+            if not self._has_trained(worker, shapes, [*shapes]):
+                at = self._last_steps[-1]
+                found = self._finding(at, worker, "frozen_as_drawn", [*shapes], total, onset=onset)
+                yield found
         # Until the end an optimizer may be meant to begin later.
         for one in self._waiting.never_stepped(self.k):
             yield self._never_stepped(one, self._waiting.last)
@@ -463,7 +466,8 @@ class UntrainedParameter(Rule):
             is_anew = changed.issuperset(members) or self._has_trained(worker, frozen, members)
             cause, severity = ("frozen_anew", "warning") if is_anew else ("frozen_as_drawn", "info")
             if not is_anew:
-                self._as_drawn[worker] = self._since(self.k), members, len(group.infos)
+                shapes = {name: frozen[name] for name in members}
+                self._as_drawn[worker] = self._since(self.k), shapes, len(group.infos)
             yield self._finding(step, worker, cause, members, len(group.infos), severity)
 
     def _unchanged(self, step: StepView, group: TensorGroup, members: list[str]) -> Findings:

@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn.attention.bias import causal_lower_right
 from torch.utils.checkpoint import checkpoint
 
-from stepwatch.hooks.torch.collectors.attention import MOST_ROWS, attention_rows, score_rows
+from stepwatch.hooks.torch.attention_rows import MOST_ROWS, attention_rows, score_rows
 from tests.support.hooks.torch.trainings import inputs
 
 EVERY = "attention:statistics:every=1"

@@ -42,7 +42,7 @@ from ...numerics.statistics import (
     summarize_into,
 )
 from ..observations import OURS
-from .collectors.attention import attention_rows
+from .attention_rows import attention_rows
 from .device import PackedBits
 from .internals import (
     Loss,

@@ -25,9 +25,9 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim import lr_scheduler
 from torch.optim.lr_scheduler import LRScheduler
 
+from .attention_rows import attention_rows, score_rows
 from .checkpoint_calls import CheckpointCalls
 from .collectors.activations import RELU, SIGMOID, TANH
-from .collectors.attention import attention_rows, score_rows
 from .events import Events
 from .graphs import GraphProbe
 from .internals import (
