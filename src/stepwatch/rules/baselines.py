@@ -65,6 +65,9 @@ class Compared:
         return wrong - nearest > max(MORE_WRONG, ERRORS_APART * math.sqrt(variance / self.number))
 
 
+_SUMMED = ("number", "off", "nearest", "guessing", "balanced", "nearest_balanced")
+
+
 class NearestLabels:
     """Collects such samples, of the evaluations in the second half of a training."""
 
@@ -93,7 +96,7 @@ class NearestLabels:
         for loss, found in self._found.items():
             late = [one for one in found if 2 * one.at.train_step >= last]
             if late:
-                sums = (sum(getattr(one, name) for one in late) for name in Compared.__slots__[2:])
+                sums = (sum(getattr(one, name) for one in late) for name in _SUMMED)
                 together = Compared(late[-1].at, late[-1].worker, *sums)
                 if together.is_worse():
                     yield loss, together

@@ -347,8 +347,7 @@ class UntrainedParameter(Rule):
         for worker, (onset, shapes, total) in self._as_drawn.items() if self._is_stuck() else ():
             if not self._has_trained(worker, shapes, [*shapes]):
                 at = self._last_steps[-1]
-                found = self._finding(at, worker, "frozen_as_drawn", [*shapes], total, onset=onset)
-                yield found
+                yield self._finding(at, worker, "frozen_as_drawn", [*shapes], total, onset=onset)
         # Until the end an optimizer may be meant to begin later.
         for one in self._waiting.never_stepped(self.k):
             yield self._never_stepped(one, self._waiting.last)
