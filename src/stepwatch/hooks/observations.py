@@ -60,8 +60,8 @@ DEPENDENCE = (
     "alike",  # how many samples have the label of the nearest other one,
     "paired",  # of how many,
     "by_chance",  # and how many would by chance; see ``nearest.pairing``
-    "told",  # share of tokens whose target is the most frequent one of that token; see ``told``,
-    "told_turned",  # and where targets lie time by time
+    "purity",  # share of tokens whose target is the most frequent one of that token; see ``purity``
+    "purity_turned",  # and where targets lie time by time
 )
 #: Of fewer rows and columns a high correlation with the target is no surprise; in more columns it
 #: is not looked for.
@@ -262,6 +262,45 @@ def are_permuted(before: Sequence[int], after: Sequence[int]) -> bool:
     return sizes != others and sorted(sizes) == sorted(others)
 
 
+#: Of fewer tokens nothing is said of their purity.
+LEAST_TOKENS = 64
+
+
+def purity(given: npt.NDArray[np.generic], target: npt.NDArray[np.generic]) -> tuple[float, float]:
+    """Return how purely tokens have one target each, in the order of targets and in the other.
+
+    Args:
+        given: Tokens, shape ``[batch, length]``; 0 is padding.
+        target: As many integers; below 0 is left out by the loss.
+
+    Returns:
+        The share of tokens whose target is the most frequent one of the same token, the purity of
+        clusters (Manning and others: Introduction to information retrieval, 2008): with targets as
+        they lie, and taken as ``[length, batch]``. Both nan for what are no such targets.
+
+    Example:
+        >>> given, target = np.arange(64).reshape(4, 16) % 5 + 1, np.arange(64) % 5
+        >>> purity(given, target)[0]
+        1.0
+    """
+    if given.dtype.kind not in "iu" or target.dtype.kind not in "iu" or given.ndim != 2:
+        return math.nan, math.nan
+    if target.size != given.size or 1 in given.shape or given.shape[0] == given.shape[1]:
+        return math.nan, math.nan
+    shares = []
+    for ordered in (target.reshape(given.shape), target.reshape(given.shape[::-1]).T):
+        counts = np.greater(given, 0) & np.greater_equal(ordered, 0)
+        if counts.sum() < LEAST_TOKENS:
+            return math.nan, math.nan
+        tokens = np.unique(given[counts], return_inverse=True)[1].ravel()
+        classes, numbers = np.unique(ordered[counts], return_inverse=True)
+        pairs, times = np.unique(tokens * len(classes) + numbers.ravel(), return_counts=True)
+        most = np.zeros(tokens.max() + 1, np.int64)
+        np.maximum.at(most, pairs // len(classes), times)
+        shares.append(float(most.sum() / counts.sum()))
+    return shares[0], shares[1]
+
+
 def alignment(
     given: npt.NDArray[np.generic], target: npt.NDArray[np.generic]
 ) -> tuple[float, float, float]:
@@ -434,44 +473,6 @@ def split_vectors(
             begin, end = end, end + math.prod(shapes[index])
             values[index] = vector[begin:end].reshape(shapes[index])
     return values
-
-
-#: Of fewer tokens nothing is said of what they tell of their targets.
-LEAST_TOLD = 64
-
-
-def told(given: npt.NDArray[np.generic], target: npt.NDArray[np.generic]) -> tuple[float, float]:
-    """Return how well tokens tell the target of their own place, and of that in the other order.
-
-    Args:
-        given: Tokens, shape ``[batch, length]``; 0 is padding.
-        target: As many integers; below 0 is left out by the loss.
-
-    Returns:
-        The share of tokens whose target is the most frequent one of the same tokens: with targets
-        as they lie, and taken as ``[length, batch]``. Both nan for what are no such targets.
-
-    Example:
-        >>> given, target = np.arange(64).reshape(4, 16) % 5 + 1, np.arange(64) % 5
-        >>> told(given, target)[0]
-        1.0
-    """
-    if given.dtype.kind not in "iu" or target.dtype.kind not in "iu" or given.ndim != 2:
-        return math.nan, math.nan
-    if target.size != given.size or 1 in given.shape or given.shape[0] == given.shape[1]:
-        return math.nan, math.nan
-    shares = []
-    for ordered in (target.reshape(given.shape), target.reshape(given.shape[::-1]).T):
-        counts = np.greater(given, 0) & np.greater_equal(ordered, 0)
-        if counts.sum() < LEAST_TOLD:
-            return math.nan, math.nan
-        tokens = np.unique(given[counts], return_inverse=True)[1].ravel()
-        classes, numbers = np.unique(ordered[counts], return_inverse=True)
-        pairs, times = np.unique(tokens * len(classes) + numbers.ravel(), return_counts=True)
-        most = np.zeros(tokens.max() + 1, np.int64)
-        np.maximum.at(most, pairs // len(classes), times)
-        shares.append(float(most.sum() / counts.sum()))
-    return shares[0], shares[1]
 
 
 class Reader(Protocol):

@@ -28,8 +28,8 @@ from .shared import (
 
 #: Targets of which so many are the input at another position are that input.
 COPY_SHARE = 0.95
-#: Tokens tell so many more of the targets, of all, in the order in which these belong to them.
-MORE_TOLD = 0.15
+#: Tokens have one target each by so much more, of all, in the order in which these are theirs.
+PURER = 0.15
 #: Samples of which this share of a prediction comes are no by-work of a normalization.
 FOREIGN_SHARE = 0.5
 #: What is reported of classes that training never had: the share of all labels that are evaluated,
@@ -162,8 +162,8 @@ class Dependence(Rule):
         turned = sample.turned >= COPY_SHARE > 2 * sample.same_1 and sample.order == 1
         turned |= is_next and 2 * sample.turned < COPY_SHARE and sample.order == 0
         # Of other targets, as of the tags of words, the tokens tell which is whose.
-        turned |= sample.order == 0 and sample.told - sample.told_turned >= MORE_TOLD
-        turned |= sample.order == 1 and sample.told_turned - sample.told >= MORE_TOLD
+        turned |= sample.order == 0 and sample.purity - sample.purity_turned >= PURER
+        turned |= sample.order == 1 and sample.purity_turned - sample.purity >= PURER
         # A recurrent layer goes along the first axis, and time is on the second, as targets show.
         is_across = sample.as_time == 0 and is_next and sample.others > self.min_share
         as_time = sample.as_time == 1 or is_across

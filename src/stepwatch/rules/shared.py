@@ -277,8 +277,8 @@ class DependenceSample:
         alike: How many samples have the label of the nearest other one,
         paired: of how many,
         by_chance: and how many would by chance.
-        told: Share of tokens whose target is the most frequent one of that token,
-        told_turned: and where the targets lie time by time.
+        purity: Share of tokens whose target is the most frequent one of that token,
+        purity_turned: and where the targets lie time by time.
     """
 
     others: float
@@ -302,8 +302,8 @@ class DependenceSample:
     alike: float
     paired: float
     by_chance: float
-    told: float
-    told_turned: float
+    purity: float
+    purity_turned: float
 
     @property
     def is_about_predictions(self) -> bool:

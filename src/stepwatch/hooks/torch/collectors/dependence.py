@@ -423,7 +423,7 @@ class Dependence:
                     both = to_numpy(given), to_numpy(target)
                     found[13:16] = torch.tensor(observations.alignment(*both))
                     found[18:21] = torch.tensor(pairing(*both))
-                    found[21:23] = torch.tensor(observations.told(*both))
+                    found[21:23] = torch.tensor(observations.purity(*both))
             if given.dim() in (3, 4) and on_host(given) and unsupported(plain(given)) is None:
                 found[16:18] = torch.tensor(observations.neighbours(to_numpy(given)))
             rows = prediction_row(given, prediction, call)
