@@ -125,6 +125,22 @@ class TestListening:
         listening.remove("b")
         assert owner.train is original
 
+    def test_who_comes_back_finds_the_functions_replaced(self):
+        """Meanwhile nobody is told; they are put back when that is asked for, or the last goes."""
+        owner, listening = self.owner_and_listening()
+        original = owner.train
+        listening.add("a")
+        ours = owner.train
+        listening.remove("a", returns=True)
+        assert ([1], ours) == (owner.train(1), owner.train)
+
+        listening.add("a")
+        listening.put_back()
+        assert ([1, "a"], ours) == (owner.train(1), owner.train)
+        listening.remove("a", returns=True)
+        listening.put_back()
+        assert owner.train is original
+
     def test_what_somebody_else_wrapped_stays(self):
         """It tells nobody, and is not wrapped twice when somebody listens again."""
         owner, listening = self.owner_and_listening()

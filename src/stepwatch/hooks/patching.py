@@ -107,10 +107,12 @@ class ListenerPatches(Generic[ListenerT]):
         self._functions = tuple(functions)
         self._listeners: list[ListenerT] = []
         self._replaced = PatchSet()
+        self._is_put = False
 
     def add(self, listener: ListenerT) -> None:
         """Notify a listener from here on; of one that is added twice, once."""
-        if not self._listeners:
+        if not self._is_put:
+            self._is_put = True
             for owner, name, wrapper in self._functions:
                 self._replaced.put(owner, name, partial(self._wrap, wrapper))
         if listener not in self._listeners:
@@ -119,12 +121,22 @@ class ListenerPatches(Generic[ListenerT]):
     def _wrap(self, wrapper: ListenerWrapper[ListenerT], original: Function) -> Function:
         return wrapper(original, self._listeners)
 
-    def remove(self, listener: ListenerT) -> None:
+    def remove(self, listener: ListenerT, *, returns: bool = False) -> None:
         """Notify a listener no more; after the last one the functions are put back.
 
         What somebody else has wrapped in the meantime stays, and notifies nobody.
+
+        Args:
+            listener: One that was added, or none.
+            returns: It will be added again soon: the functions stay replaced, until ``put_back``.
         """
         if listener in self._listeners:
             self._listeners.remove(listener)
-        if not self._listeners:
+        if not returns:
+            self.put_back()
+
+    def put_back(self) -> None:
+        """Put the functions back, unless there are listeners."""
+        if self._is_put and not self._listeners:
             self._replaced.remove()
+            self._is_put = False

@@ -358,3 +358,37 @@ def seen_weights(seen):
         for info in record.layout.tensors
         if info.collection == "weights"
     ]
+
+
+class TestPausing:
+    @pytest.mark.parametrize("num_before", [0, 3])
+    def test_what_runs_while_it_looks_away_is_not_seen(self, watched, num_before):
+        """Another framework may train on torch; it looks again afterwards."""
+        model = mlp()
+        optimizer = sgd(model, lr=0.01)
+
+        def train(steps):
+            for _ in range(steps):
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(X), Y).backward()
+                optimizer.step()
+
+        with watched() as seen:
+            train(num_before)
+            for _ in range(2):
+                seen.hook.pause()
+                train(2)
+                seen.hook.resume()
+            train(4)
+
+        assert {"TRAIN": num_before + 4} == seen.counts
+
+    def test_nothing_of_torch_is_replaced_anew_before_a_model_ran(self, watched):
+        """Keras on torch pauses it at each of its own steps."""
+        with watched() as seen:
+            save = torch.save
+            seen.hook.pause()
+            assert torch.save is save
+            seen.hook.resume()
+            assert torch.save is save
+        assert torch.save is not save

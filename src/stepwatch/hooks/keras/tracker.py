@@ -295,7 +295,7 @@ class BatchTracker:
         try:
             yield step_trace
         finally:
-            events.remove(self)
+            events.remove(self, returns=only_losses and self.owner.active)
             self.owner.model_coverage.missed |= step_trace.missed
             self._step_trace, self._facts, self._calls = before, step_trace.facts, []
 
@@ -905,6 +905,7 @@ class ModelFunctions:
     def detach(self) -> None:
         """Let models run functions of their own again, made anew when they are needed."""
         self._replaced.remove()
+        LOSS_EVENTS.put_back()
         for model in self._models:
             for kind in MODES:
                 name = f"{kind}_function"

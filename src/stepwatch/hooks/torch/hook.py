@@ -513,12 +513,12 @@ class TorchHook(Hook):
 
     def pause(self) -> None:
         super().pause()
-        self._tracker.detach()
+        self._tracker.pause()
 
     def resume(self) -> None:
         super().resume()
         if not self._tracker.failure:
-            self._tracker.attach()
+            self._tracker.resume()
 
     def finish(self) -> None:
         self._tracker.close()

@@ -130,6 +130,7 @@ class Tracker(HookGuard):
         self._num_stale: float = 0  # nan where that is not known
         self._num_turns = FOLDS.num_turns  # of folds, when a model was trained last
         self._passed_over = False  # whether an optimizer ever stepped in a step that was thinned
+        self._is_idle = True  # no model had run when it was paused
         self._left_gradients = LeftGradients()
         self._num_left: int | None = None  # of the step, where that is known
         self._num_before_scaler = 0
@@ -362,6 +363,25 @@ class Tracker(HookGuard):
         self.logged.remove()
         self.root, self.loss_depth, self._stepping = None, 0, []
         self.events.emit("pauses")
+
+    def pause(self) -> None:
+        """Observe nothing until ``resume``; as long as no model has run, there is nothing to undo.
+
+        Where another framework trains on torch, that is so at each of its steps.
+        """
+        self._is_idle = not self.names.roots
+        if self._is_idle:
+            self.active = False
+        else:
+            self.detach()
+
+    def resume(self) -> None:
+        """Observe again."""
+        if self._is_idle:
+            self.active = True
+            self.optimizers.may_miss()
+        else:
+            self.attach()
 
     # Modules
 
