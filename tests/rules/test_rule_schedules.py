@@ -149,11 +149,12 @@ class TestCompounded:
         assert "initial" in found[0].remedy
 
 
-def waiting(scheduled, total=None, steps=701, falls=False):
+def waiting(scheduled, total=None, steps=701, falls=False, before=0):
     """Return what a rule finds at the end of a run whose schedule was stepped once an epoch.
 
     Args:
         falls: Beside another optimizer without one.
+        before: So many steps of optimizers were taken before it was made.
     """
     watch = Watch(RULE)
     for step in range(0, steps, 10):
@@ -166,6 +167,8 @@ def waiting(scheduled, total=None, steps=701, falls=False):
         }
         if total:
             loop["loop/scheduler_total"] = float(total)
+        if before:
+            loop["loop/unscheduled_steps"] = float(before)
         rates = {"learning_rate/0": [0.01 * 0.95 ** (scheduled * step // steps) if falls else 0.01]}
         if falls:
             rates["learning_rate/1"] = [0.01]
@@ -187,6 +190,10 @@ class TestSlowAtEnd:
     def test_a_training_that_ends_in_its_warm_up(self, scheduled, total, is_found):
         """Is found once it is over, and once: on the way it might still have come."""
         assert ([("slow_at_end", "warning")] if is_found else []) == waiting(scheduled, total)
+
+    def test_steps_before_there_was_a_schedule_are_not_its_own(self):
+        """As those of a first stage, in a training that is broken off in a warm-up."""
+        assert [] == waiting(15, before=690)
 
     def test_a_rate_that_falls_is_in_no_warm_up(self):
         """A training that was resumed, and knows what its schedule began with."""

@@ -321,6 +321,8 @@ class LearningRateAnomaly(Rule):
             worker = record.worker
             loop = step.scalars(_LOOP, worker)
             if not all(map(math.isnan, loop)):
+                if (before := step.scalar("loop/unscheduled_steps", worker)) > 0:
+                    loop = [loop[0] - before, *loop[1:]]
                 yield from self._evaluate_pace(step, worker, loop)
                 self._returned[worker] = step.scalar("loop/rate_for_factor", worker)
                 _, scheduled, _, _, level, _ = loop

@@ -321,6 +321,18 @@ class TestCounts:
 
         assert [0, 2, 4] == loop(seen, "scheduler_steps")
 
+    def test_steps_before_the_first_schedule_are_known(self, watched):
+        """As of a model that was trained before it is tuned."""
+        model = mlp()
+        with watched() as seen:
+            fit(model, sgd(model), steps=3)
+            optimizer = sgd(model)
+            for _ in range(2):
+                scheduler = lr_scheduler.ConstantLR(optimizer)
+                fit(model, optimizer, steps=2, each=lambda _, made=scheduler: made.step())
+
+        assert [3] * 4 == loop(seen, "unscheduled_steps")
+
     def test_a_schedule_tells_what_it_is_made_for(self, watched):
         """Once it took a step."""
         model = mlp()

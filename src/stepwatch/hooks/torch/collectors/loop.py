@@ -52,6 +52,7 @@ class Schedules:
         self._made: WeakSet[LRScheduler] = WeakSet()
         self._stepped: WeakSet[LRScheduler] = WeakSet()
         self._num_steps = 0
+        self._num_unscheduled: int | None = None
         self._planned: float | None = None
         self._level: float | None = None
         # Of each ``LambdaLR`` the largest factor of each group so far, and an initial rate that is
@@ -59,8 +60,10 @@ class Schedules:
         self._factors: WeakKeyDictionary[LRScheduler, list[float]] = WeakKeyDictionary()
         self._rates_for_factors: WeakKeyDictionary[LRScheduler, float] = WeakKeyDictionary()
 
-    def add(self, scheduler: LRScheduler, *, is_new: bool) -> None:
-        """Count a step of a schedule, or one that was made."""
+    def add(self, scheduler: LRScheduler, num_optimizer_steps: int, *, is_new: bool) -> None:
+        """Count a step of a schedule, or one that was made, after so many steps of optimizers."""
+        if self._num_unscheduled is None:
+            self._num_unscheduled = num_optimizer_steps if is_new else 0
         self._made.add(scheduler)
         if isinstance(scheduler, LambdaLR):
             self._add_factors(scheduler)
@@ -103,6 +106,8 @@ class Schedules:
         if self._made:
             yield "schedulers", len(self._made)
             yield "schedulers_stepped", len(self._stepped)
+        if self._num_unscheduled:
+            yield "unscheduled_steps", self._num_unscheduled
         if self._planned is not None:
             yield "scheduler_total", self._planned
         if (rate := max(self._rates_for_factors.values(), default=0.0)) > 0:
@@ -439,7 +444,7 @@ class Loop:
         self._phases.waited(seconds)
 
     def scheduled(self, scheduler: LRScheduler, is_new: bool) -> None:
-        self._schedules.add(scheduler, is_new=is_new)
+        self._schedules.add(scheduler, self._num_optimizer_steps, is_new=is_new)
 
     def on_learning_rate(self, group: Mapping[str, object]) -> None:
         """A parameter group is about to be updated whose learning rate a schedule sets."""
