@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from stepwatch.hooks.observations import neighbours
+from stepwatch.hooks.observations import neighbours, purity
+from stepwatch.rules.data import PURER
 from tests.support.rules.rule_runs import judge
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -89,6 +90,16 @@ class TestRecurrent:
 
         expected = [] if batch_first else [("as_time", "warning")]
         assert expected == [(one["condition"], one["severity"]) for one in told]
+
+    def test_words_behind_a_mask_say_nothing_of_their_order(self):
+        """The mask has many targets, and each of the words beside it a few, whatever they are."""
+        rng = np.random.default_rng(0)
+        words = rng.integers(4, 84, (64, 12))
+        is_masked = rng.random(words.shape) < 0.2
+        given, target = np.where(is_masked, 3, words), np.where(is_masked, words, -100)
+        in_order, turned = purity(given, target)
+
+        assert abs(in_order - turned) < PURER / 3
 
     @pytest.mark.parametrize("turned_back", [False, True])
     def test_tags_of_words_that_lie_in_another_order_than_the_predictions(

@@ -60,7 +60,7 @@ DEPENDENCE = (
     "alike",  # how many samples have the label of the nearest other one,
     "paired",  # of how many,
     "by_chance",  # and how many would by chance; see ``nearest.pairing``
-    "purity",  # share of tokens whose target is the most frequent one of that token; see ``purity``
+    "purity",  # share of tokens whose target is that of most others of the token; see ``purity``
     "purity_turned",  # and where targets lie time by time
 )
 #: Of fewer rows and columns a high correlation with the target is no surprise; in more columns it
@@ -274,9 +274,10 @@ def purity(given: npt.NDArray[np.generic], target: npt.NDArray[np.generic]) -> t
         target: As many integers; below 0 is left out by the loss.
 
     Returns:
-        The share of tokens whose target is the most frequent one of the same token, the purity of
-        clusters (Manning and others: Introduction to information retrieval, 2008): with targets as
-        they lie, and taken as ``[length, batch]``. Both nan for what are no such targets.
+        The share of tokens whose target is the most frequent one of the others of that token: the
+        purity of clusters (Manning and others: Introduction to information retrieval, 2008), which
+        is high for many small ones whatever the targets are, with each one left out in turn. With
+        targets as they lie, and taken as ``[length, batch]``. Both nan for no such targets.
 
     Example:
         >>> given, target = np.arange(64).reshape(4, 16) % 5 + 1, np.arange(64) % 5
@@ -295,9 +296,11 @@ def purity(given: npt.NDArray[np.generic], target: npt.NDArray[np.generic]) -> t
         tokens = np.unique(given[counts], return_inverse=True)[1].ravel()
         classes, numbers = np.unique(ordered[counts], return_inverse=True)
         pairs, times = np.unique(tokens * len(classes) + numbers.ravel(), return_counts=True)
-        most = np.zeros(tokens.max() + 1, np.int64)
-        np.maximum.at(most, pairs // len(classes), times)
-        shares.append(float(most.sum() / counts.sum()))
+        by_times = np.lexsort((times, pairs // len(classes)))
+        owners, times = pairs[by_times] // len(classes), times[by_times]
+        last = np.flatnonzero(np.diff(owners, append=-1))
+        most, second = times[last], np.where(owners[last - 1] == owners[last], times[last - 1], 0)
+        shares.append(float(most[most - 1 > second].sum() / counts.sum()))
     return shares[0], shares[1]
 
 

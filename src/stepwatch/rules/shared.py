@@ -277,7 +277,7 @@ class DependenceSample:
         alike: How many samples have the label of the nearest other one,
         paired: of how many,
         by_chance: and how many would by chance.
-        purity: Share of tokens whose target is the most frequent one of that token,
+        purity: Share of tokens whose target is the most frequent one of others of that token,
         purity_turned: and where the targets lie time by time.
     """
 
