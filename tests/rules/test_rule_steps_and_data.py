@@ -340,6 +340,23 @@ class TestStepSize:
 
         assert ["decay"] == [one.condition for one in judged("step_size:num_steps=30", steps)[0]]
 
+    @pytest.mark.parametrize(
+        ("survivors", "decay", "found"), [(8, 1.0, []), (8, 0.9, ["decay"]), (0, 1.0, ["decay"])]
+    )
+    def test_weights_that_are_pruned_do_not_fade(self, survivors, decay, found):
+        """A script sets all but a few to zero, round by round; the others are as large as ever.
+
+        Told are survivors that fade, and a model of which nothing survives.
+        """
+        steps = []
+        for at in range(60):
+            weights = np.full(200, decay**at)
+            weights[survivors if at >= 40 else 100 if at >= 20 else 200 :] = 0.0
+            kinds = {"weights": {"a": weights}, "losses": {"loss/loss": [1.0]}}
+            steps.append(step_of(kinds, at))
+
+        assert found == [one.condition for one in judged("step_size:num_steps=30", steps)[0]]
+
     def test_so_are_those_of_which_nothing_is_left_though_the_loss_falls(self):
         """A loss with a penalty on the weights falls with them."""
         steps = [_trained(at, weight=0.9**at, loss=1 + 10 * 0.9**at) for at in range(50)]

@@ -18,7 +18,7 @@ from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
 from ..model.steps import Mode
 from ..numerics.measures import Floats, global_norm, listed, non_finite, number
-from ..numerics.statistics import COUNT, SUM, SUM_ABS, SUM_SQ
+from ..numerics.statistics import COUNT, SUM, SUM_ABS, SUM_SQ, ZEROS
 from .circumstances import (
     EARLY_RATIO,
     EARLY_STEPS,
@@ -435,7 +435,8 @@ class StepSize(Rule):
     ``diverged``: within ``WITHIN`` steps it doubled, and a loss became ``JUMP`` times as large or
     is no longer finite (``unbounded``: fell as far below zero); judged from the second step on.
     ``too_large``: their l2 norm grew many times. ``decay``: it shrank to a fraction: what pulls
-    weights to zero is stronger than the loss. ``too_small``: no step that was measured moved them
+    weights to zero is stronger than the loss; of weights that became exactly zero, as those that
+    are pruned, only what is left is compared. ``too_small``: no step that was measured moved them
     by as much as ``least_step`` of their norm, and the learning rate has been at its height for
     ``num_steps``.
     ``too_large`` and ``decay`` need that no loss fell by ``fall`` of what it was at first; weights
@@ -518,7 +519,7 @@ class StepSize(Rule):
             if weights is None:
                 continue
             ratio = weights.ratio
-            if ratio < self.shrunk and known.outweigh:
+            if weights.ratio_kept < self.shrunk and known.outweigh:
                 yield self.finding(
                     self._last,
                     "",
@@ -602,7 +603,7 @@ class StepSize(Rule):
             return
 
     def _evaluate(self, step: StepView, worker: str, weights: _WeightNorms) -> Findings:
-        ratio = weights.ratio
+        ratio, kept = weights.ratio, weights.ratio_kept
         text = f"the l2 norm of all trained weights is {number(weights.norm)} at step"
         text += f" {step.train_step}, {number(ratio)} times what it was at first"
         if ratio > self.grown and self._is_stuck():
@@ -610,10 +611,10 @@ class StepSize(Rule):
                 return  # it grows to reach them
             condition, value, limit = "too_large", ratio, self.grown
             text += f" (> {number(limit)}), and no loss fell by {self.fall:.0%}"
-        elif ratio < FADED or (ratio < self.shrunk and (self._is_stuck() or self._rises())):
+        elif kept < FADED or (kept < self.shrunk and (self._is_stuck() or self._rises())):
             condition, value, limit = "decay", ratio, self.shrunk
             how = f"no loss fell by {self.fall:.0%}"
-            if ratio < FADED:  # a loss that falls may be the penalty on the weights
+            if kept < FADED:  # a loss that falls may be the penalty on the weights
                 limit, how = FADED, "next to nothing is left of them"
             elif not self._is_stuck():
                 how = f"every loss is above its best by {self.fall:.0%}"
@@ -743,6 +744,8 @@ class _WeightNorms:
         self.num_steps = 0
         #: L2 norms of all together.
         self.first = self.norm = math.nan
+        #: How many elements are not zero.
+        self._first_kept = self._num_kept = 0.0
         #: The largest step that was measured, as a fraction of the norm; infinite before.
         self.largest_step = math.inf
         self.highest_rate = self.rate = 0.0
@@ -757,6 +760,17 @@ class _WeightNorms:
     def ratio(self) -> float:
         """The norm relative to the first one; nan if that was 0."""
         return self.norm / self.first if self.first else math.nan
+
+    @property
+    def ratio_kept(self) -> float:
+        """The same of the root mean square of what is not zero, where that has become less.
+
+        What is pruned is set to exactly zero, which no decay does; where nothing else is left it
+        is the norm that counts.
+        """
+        if not 0 < self._num_kept < self._first_kept:
+            return self.ratio
+        return self.ratio * math.sqrt(self._first_kept / self._num_kept)
 
     def is_below(self, least_step: float, *, after: int) -> bool:
         """Return whether no step reached a size, so long after the learning rate's height."""
@@ -774,9 +788,11 @@ class _WeightNorms:
     def add(self, step: StepView, group: TensorGroup) -> None:
         """Add one TRAIN step."""
         rates = group.record.statistics[_rows(group, "learning_rates"), SUM]
-        self.norm = global_norm(group.record.statistics[group.rows])
+        rows = group.record.statistics[group.rows]
+        self.norm = global_norm(rows)
+        self._num_kept = float((rows[:, COUNT] - rows[:, ZEROS]).sum())
         if not self.num_steps:
-            self.first = self.norm
+            self.first, self._first_kept = self.norm, self._num_kept
         while len(self.recent) > 1 and self.recent[0][0] <= step.mode_step - WITHIN:
             self.recent.popleft()
             self._steps.popleft()
