@@ -268,6 +268,7 @@ TITLES: Mapping[str, str] = {
     "setup:sees_next": "the model sees what it is to predict",
     "setup:stops_on_trained": "early stopping watches the training data",
     "setup:swapped_noise": "noise and samples have changed places",
+    "setup:uniform_noise": "noise is uniform where it should be normal",
     "setup:temperature": "logits are too small to tell classes",
     "setup:torn_edges": "edges of the graph are torn apart",
     "setup:torn_pairs": "edges of the graph are torn apart",

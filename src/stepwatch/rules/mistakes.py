@@ -218,6 +218,11 @@ LAYERS = {
         "give the function that adds noise its arguments in the order that it takes them, as in"
         " add_noise(samples, noise, timesteps)",
     ),
+    "uniform_noise": (
+        "noise that is to be predicted is uniform on 0 to 1, as of rand_like: it has mean 0.5, and"
+        " sampling starts from normal noise, of mean 0, which the model has never seen",
+        "draw it from a normal distribution, noise = torch.randn_like(x)",
+    ),
     "same_noise": (
         "what is drawn for a batch, as noise or dropout, is the very same at each step, by a seed"
         " or a random key that never changes, or by NumPy as the step is compiled: the model learns"
@@ -354,6 +359,7 @@ LOOKED_AT_BEFORE = (
     "raw_variable",
     "turned",
     "swapped_noise",
+    "uniform_noise",
     "no_offset",
     "reseeded",
     "same_views",
@@ -454,6 +460,7 @@ SIGNS: Mapping[str, str] = {
     "not_cumulative*": "data",
     "other_noise*": "data",
     "swapped_noise*": "data",
+    "uniform_noise*": "data",
     "constant_penalty*": "loss_input",
     "unused_penalty*": "loss_input",
     "masks_nothing*": "data",

@@ -109,6 +109,7 @@ class Setup(Rule):
     ``constant_penalty``: one on gradients has no graph. ``other_noise``: a diffusion model is not
     given the noise that it is to predict.
     ``swapped_noise``: one is given noise in place of samples, and samples in place of noise.
+    ``uniform_noise``: the noise that one is to predict has a mean of 1/2.
     ``not_cumulative``: one is given noise by what one step keeps, and not by the product of all
     until then. ``constrained``: monotone constraints go against the data. ``posterior``: the code
     of a variational autoencoder says nothing of a sample. ``temperature``: logits are cosines times

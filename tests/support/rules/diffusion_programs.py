@@ -63,13 +63,22 @@ def diffuses(kept_of, *, aim="noise", shape=(2,), by_hand=False, knows_products=
         samples = 1 + 0.5 * torch.randn(BATCH, *shape, generator=generator)
         at = torch.randint(STEPS, (BATCH,), generator=generator)
         noise = torch.randn(BATCH, *shape, generator=generator)
+        if aim in ("uniform noise", "centred noise"):
+            noise = torch.rand(BATCH, *shape, generator=generator)
+        if aim == "centred noise":
+            noise = (2 * noise - 1) * 3**0.5
+        if aim == "uniform samples":
+            samples = torch.rand(BATCH, *shape, generator=generator)
         kept = kept_at(at)
         predicted = model(_noised(samples, kept, noise), at)
         wide = kept.view(-1, *(1,) * len(shape))
         aims = {
             "noise": noise,
+            "uniform noise": noise,
+            "centred noise": noise,
             "other noise": torch.randn(BATCH, *shape, generator=generator),
             "samples": samples,
+            "uniform samples": samples,
             "velocity": wide.sqrt() * noise - (1 - wide).sqrt() * samples,
         }
         loss = (predicted - aims[aim]).square().mean()
@@ -132,6 +141,13 @@ CASES = {
     "the same by hand, of pictures": Case(
         partial(diffuses, _of_noise, by_hand=True, shape=(1, 4, 4)), "swapped_noise"
     ),
+    "uniform noise": Case(partial(diffuses, _of_all, aim="uniform noise"), "uniform_noise"),
+    "uniform noise by hand, of pictures": Case(
+        partial(diffuses, _of_all, aim="uniform noise", by_hand=True, shape=(1, 4, 4)),
+        "uniform_noise",
+    ),
+    "uniform noise that is centred": Case(partial(diffuses, _of_all, aim="centred noise")),
+    "uniform samples are predicted": Case(partial(diffuses, _of_all, aim="uniform samples")),
     "noise of all steps": Case(partial(diffuses, _of_all)),
     "noise of all steps, by hand": Case(partial(diffuses, _of_all, by_hand=True)),
     "noise of all steps, of pictures": Case(partial(diffuses, _of_all, shape=(1, 4, 4))),

@@ -5,7 +5,8 @@ cumulative product of what each step keeps; with that of one step there is hardl
 ``t``, and a sampler begins with what the model has never seen; and where ``x0`` and ``noise`` have
 changed places, there is most of it at the first steps. All of it are variables of the script, so
 that an equation holds for some of them, to the last digits. And noise that does not correlate with
-what the model is given is not in it: it was drawn apart.
+what the model is given is not in it: it was drawn apart. What is added as noise, and is drawn
+evenly from 0 to 1, has a mean of 1/2, which no sampler begins with.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _EQUAL = 1e-4
 #: Of so many numbers mean and standard deviation tell noise; those of other noise do not correlate
 #: by more than so many standard errors.
 _LEAST_NUMBERS, _AS_NORMAL, _BY_CHANCE = 64, 0.2, 3.0
+#: Numbers that are drawn evenly have such a mean and variance within so many standard errors.
+_AS_UNIFORM = 4.0
 _REGRESSIONS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 
 
@@ -126,6 +129,16 @@ def _is_noise(target: torch.Tensor) -> bool:
     return target.numel() >= _LEAST_NUMBERS and is_normal
 
 
+def _is_uniform(target: torch.Tensor) -> bool:
+    """Return whether a target may be drawn evenly from 0 to 1, as by ``torch.rand``."""
+    values = target.double().flatten()
+    if len(values) < _LEAST_NUMBERS or not bool(((values >= 0) & (values < 1)).all()):
+        return False
+    squares = (values - 0.5).square()  # of mean 1/12 and variance 1/80 - 1/144
+    errors = 12 * abs(float(values.mean()) - 0.5) ** 2, 180 * (float(squares.mean()) - 1 / 12) ** 2
+    return math.sqrt(max(errors) * len(values)) < _AS_UNIFORM
+
+
 def _correlates(noise: torch.Tensor, noisy: torch.Tensor) -> bool:
     """Return whether noise is part of what a model is given, by more than chance."""
     both = torch.stack([noise.double().flatten(), noisy.double().flatten()])
@@ -183,6 +196,11 @@ def _wrong_equations(
         known = sample_in(1 - schedules[other]) if other not in products else None
         if known is not None and _is_noise(noise) and not _is_noise(known):
             yield f"swapped_noise/{loss}"
+    if samples and _is_uniform(noise):
+        # Of what falls from step to step samples have a share, by the square, and noise the rest.
+        falling = (one for one in schedules.values() if bool((one.diff() < 0).all()))
+        if any(sample_in(kept) is not None for one in falling for kept in (one, one.square())):
+            yield f"uniform_noise/{loss}"
 
 
 def _are_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
