@@ -402,6 +402,24 @@ class TestLossSpike:
 
         assert [severity] == [one.severity for one in found]
 
+    @pytest.mark.parametrize("end", [302, 520])
+    @pytest.mark.parametrize(("after", "severity"), [(-1.0, "info"), (0.5, "warning")])
+    def test_of_a_loss_below_zero_a_lone_jump_is_information(self, after, severity, end):
+        """A log density has heavy tails; what harms the model shows in the losses after it."""
+        losses = -1 + 0.1 * np.random.default_rng(0).normal(size=520)
+        losses[301:] += after + 1
+        losses[300] = 4.0
+        found = run("loss_spike", loss_steps(losses[:end]))
+
+        assert (300, severity) == (found[0].step, found[0].severity)
+        assert all("stayed up" in one.message for one in found[1:])
+
+    def test_of_a_loss_below_zero_nothing_after_it_is_a_warning(self):
+        """Nobody knows what became of it."""
+        losses = [*(-1 + 0.1 * np.random.default_rng(0).normal(size=300)), 4.0]
+
+        assert ["warning"] == [one.severity for one in run("loss_spike", loss_steps(losses))]
+
     def test_nothing_is_said_in_the_warm_up(self):
         assert [] == run("loss_spike:warmup_steps=301", self.losses(2.5))
 

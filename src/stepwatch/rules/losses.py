@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, cast
 
 import numpy as np
@@ -523,6 +523,7 @@ class _Spike:
         median: that of the window before,
         score: and how far above it that is, in robust standard deviations.
         is_high: Whether it is above all that the loss began with.
+        usual: Below it a loss is what it was before.
     """
 
     name: str
@@ -532,6 +533,37 @@ class _Spike:
     median: float
     score: float
     is_high: bool
+    usual: float
+
+
+@dataclass(slots=True)
+class _OfDensity:
+    """A jump of a loss below zero, until it is known whether the losses after it come back.
+
+    Args:
+        spike: The jump.
+        recent: The losses of its name.
+        at: How many losses there were before it.
+        news: What was new of the batches since; ``None`` where no step showed them.
+    """
+
+    spike: _Spike
+    recent: RecentLosses
+    at: int
+    news: str | None
+
+    @property
+    def num_after(self) -> int:
+        return self.recent.count - self.at - 1
+
+    @property
+    def is_back(self) -> bool:
+        """Whether the losses after it are as those before; false if there are none."""
+        return self.num_after > 0 and self.recent.median(self.num_after) < self.spike.usual
+
+
+# So many losses tell whether a loss came back, within so many robust deviations of its median.
+_SOON, _USUAL = 5, 3.0
 
 
 class LossSpike(Rule):
@@ -544,7 +576,10 @@ class LossSpike(Rule):
     It is a warning where the loss is above all that it began with, the first 20, and information
     else; also where the batches became others with it, as in a curriculum: of another shape than
     any before, or with another number of targets. Where another optimizer begins, so does another
-    training. Between full steps that shows at the next one, which is waited for. ``horizon_steps``
+    training. Between full steps that shows at the next one, which is waited for. A loss below zero
+    is that of a log density, which samples far from what is expected make as large as they are
+    far: a jump of it is a warning only if the ``_SOON`` losses after it are not as those before.
+    ``horizon_steps``
     later it is reported whether the loss stayed up or went on rising; a loss that came back gives
     no further finding, nor does one below ``of_first`` of what it began at that has lost more than
     half of the jump, by factors. Of policies and values of actions only a loss that went on rising
@@ -581,6 +616,7 @@ class LossSpike(Rule):
         self._recent: dict[str, RecentLosses] = {}
         self._stages = Stages()
         self._waiting: list[_Spike] = []  # until it is known whether a new stage began
+        self._of_density: list[_OfDensity] = []
         self._staged: set[str] = set()  # losses whose last spike is a new stage
         # Of policies, and values of actions, targets move: a target network is copied, returns grow
         self._by_reward = False
@@ -596,6 +632,8 @@ class LossSpike(Rule):
         self._by_reward |= any("policy" in one.layout.rows_of for one in step.records)
         if news is not None:
             yield from self._settle(news)
+            for one in self._of_density:
+                one.news = one.news or news
         for name, loss in losses_of(step, self._losses).items():
             recent = self._recent.get(name)
             if recent is None:
@@ -608,8 +646,11 @@ class LossSpike(Rule):
             if recent.count >= self.warmup_steps and not abs(loss) < least:
                 yield from self._evaluate(name, step, recent, loss, news)
             recent.add(loss)
+        if self._of_density:
+            yield from self._judge_returns()
 
     def finish(self) -> Findings:
+        yield from self._judge_returns(at_end=True)
         yield from self._settle("")
 
     def unevaluated(self) -> str | None:
@@ -636,18 +677,36 @@ class LossSpike(Rule):
                 return
             # Most come back; what is told of one that does not is a warning.
             is_high = not loss < self._highest.of(name, loss) and name not in self._single
-            spike = _Spike(name, step.at, step.mode.value, loss, median, score, is_high)
-            if is_high and news is None and self._stages.are_alike:
-                self._waiting.append(spike)
+            usual = median + rise * _USUAL / score
+            spike = _Spike(name, step.at, step.mode.value, loss, median, score, is_high, usual)
+            if is_high and not news and min(recent.losses) < 0:
+                self._of_density.append(_OfDensity(spike, recent, recent.count, news))
             else:
-                yield self._finding(spike, news or "")
+                yield from self._report(spike, news)
+
+    def _report(self, spike: _Spike, news: str | None) -> Findings:
+        if spike.is_high and news is None and self._stages.are_alike:
+            self._waiting.append(spike)
+        else:
+            yield self._finding(spike, news or "")
+
+    def _judge_returns(self, *, at_end: bool = False) -> Findings:
+        """Report jumps of losses below zero after which there were losses enough, or all."""
+        waiting, self._of_density = self._of_density, []
+        for one in waiting:
+            if one.num_after < _SOON and not at_end:
+                self._of_density.append(one)
+            elif one.is_back and not one.news:
+                yield self._finding(replace(one.spike, is_high=False), "", num_back=one.num_after)
+            else:
+                yield from self._report(one.spike, one.news)
 
     def _settle(self, news: str) -> Findings:
         waiting, self._waiting = self._waiting, []
         for spike in waiting:
             yield self._finding(spike, news)
 
-    def _finding(self, spike: _Spike, news: str) -> Finding:
+    def _finding(self, spike: _Spike, news: str, *, num_back: int = 0) -> Finding:
         if news:
             self._staged.add(spike.name)
         return self.finding(
@@ -657,13 +716,16 @@ class LossSpike(Rule):
             f" {number(spike.score)}"
             f" robust standard deviations above the median {number(spike.median)} of the"
             f" {self.window} before (> {number(self.k)})"
-            + (f"; a new stage of training began: {news}" if news else ""),
+            + (f"; a new stage of training began: {news}" if news else "")
+            + (f"; the {num_back} after it are as before" if num_back else ""),
             mode=spike.mode,
             severity="warning" if spike.is_high and not news else "info",
             value=spike.score,
             threshold=self.k,
             remedy="nothing, if the harder batches are meant"
             if news
+            else "nothing, if samples may be far from what is expected; else look at this batch"
+            if num_back
             else "look at the batches of this step and the one before; restart before it"
             " and skip them, or lower the learning rate",
             evidence={
