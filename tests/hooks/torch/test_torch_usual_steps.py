@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from contextlib import nullcontext, suppress
 
 import pytest
@@ -83,6 +84,61 @@ def test_so_are_steps_of_other_kinds(every_fifth, taken, how):
     assert losses == pytest.approx(seen.series(name))
     assert [*range(20)] == steps_of(seen, "learning_rate/0")
     assert [0, 1, 5, 10, 15] == steps_of(seen, "gradient/0.weight")
+
+
+def normalizing():
+    return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
+
+
+@pytest.mark.parametrize("evaluates", [False, True])
+@pytest.mark.parametrize("made", ["first", "last"])
+@pytest.mark.parametrize("copies", ["parameters", "buffers too"])
+def test_a_copy_that_runs_once_at_the_end_is_observed_in_full(every_fifth, made, copies, evaluates):
+    """It was put into eval mode, as an average of weights; its normalization may be a new one."""
+    model = normalizing()
+
+    def evaluate_model(_):
+        model.eval()
+        with torch.no_grad():
+            model(X)
+        model.train()
+
+    with every_fifth() as seen:
+        average = copy.deepcopy(model).eval() if made == "first" else None
+        fit(model, steps=18, each=evaluate_model if evaluates else lambda _: None)
+        average = average or normalizing().eval()
+        with torch.no_grad():
+            of_both = average.parameters(), model.parameters()
+            if copies != "parameters":
+                of_both = average.state_dict().values(), model.state_dict().values()
+            for mine, trained in zip(*of_both, strict=True):
+                mine.copy_(trained)
+            average(X)
+
+    assert 18 == seen.counts["TRAIN"]
+    name = "loop/modules_unfilled"
+    found = seen.series(name, mode="EVAL") if name in seen.trial.tensor_names() else []
+    assert ([1.0] if copies == "parameters" else []) == found
+
+
+def test_a_part_that_the_model_hides_is_no_model_though_it_was_put_into_eval_mode(
+    every_fifth, taken
+):
+    """As a frozen encoder in a list, whose parameters are not to be those of the model."""
+
+    class Hiding(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.hidden, self.head = [nn.Linear(4, 4).eval().requires_grad_(False)], mlp()
+
+        def forward(self, x):
+            return self.head(self.hidden[0](x))
+
+    with every_fifth() as seen:
+        fit(Hiding(), steps=20)
+
+    assert {"TRAIN": 20} == {mode: count for mode, count in seen.counts.items() if count}
+    assert taken == [2] * num_usual(every_fifth)
 
 
 def adversaries(steps, between=lambda step, second: None):

@@ -138,7 +138,7 @@ class ModuleHooks:
         # The module that runs without, and the hooks of its own that it had before.
         self._root: tuple[torch.nn.Module, dict[int, Callable[..., Any]]] | None = None
         # The modules before which alone a hook is called; the script may delete them meanwhile.
-        self._watched: Sequence[ReferenceType[torch.nn.Module]] = ()
+        self._watched: list[ReferenceType[torch.nn.Module]] = []
         # Kept, for who added a hook meanwhile removes it there.
         self._views: WeakKeyDictionary[torch.nn.Module, _WatchedHooks] = WeakKeyDictionary()
 
@@ -149,29 +149,45 @@ class ModuleHooks:
 
     def _can_pause(self, root: torch.nn.Module) -> bool:
         alone = len(global_forward_pre_hooks) == len(global_forward_hooks) == 1
-        usual = type(root).__call__ is torch.nn.Module.__call__ and not isinstance(
-            root, torch.jit.ScriptModule
-        )
         # What was compiled with the hooks would be compiled again without them.
         is_paused = self._root is not None or self._watched
-        return alone and usual and not is_paused and not has_compiled_graphs()
+        is_free = alone and not is_paused and not has_compiled_graphs()
+        return is_free and _is_called_as_usual(root)
 
-    def watch_only(self, roots: Sequence[torch.nn.Module]) -> bool:
-        """Call one hook, before each of these, and no other until ``resume``; return whether so."""
+    def watch_only(
+        self, roots: Sequence[torch.nn.Module], others: Sequence[torch.nn.Module] = ()
+    ) -> bool:
+        """Call one hook, before each of these, and no other until ``resume``; return whether so.
+
+        Args:
+            roots: The models that ran.
+            others: Models that may run; those are left out before which no hook can be called.
+        """
         if not all(map(self._can_pause, roots)):
             return False
-        number = self._before.id
-        for root in roots:
-            own: Any = root._forward_pre_hooks
-            watched = self._views.get(root)
-            if watched is None or watched.own is not own:
-                watched = self._views[root] = _WatchedHooks(own, number, self._hooks[number])
-            watched.is_on = True
-            root.__dict__["_forward_pre_hooks"] = watched
-        self._watched = [ref(root) for root in roots]
+        self._watched = []
+        for root in (*roots, *filter(_is_called_as_usual, others)):
+            self._watch(root)
         global_forward_pre_hooks.clear()
         global_forward_hooks.clear()
         return True
+
+    def watch_also(self, other: torch.nn.Module) -> None:
+        """Call the hook before one more model, where it is called before some alone."""
+        if self._watched and _is_called_as_usual(other):
+            self._watch(other)
+
+    def _watch(self, root: torch.nn.Module) -> None:
+        number = self._before.id
+        own: Any = root._forward_pre_hooks
+        watched = self._views.get(root)
+        if own is watched:
+            return
+        if watched is None or watched.own is not own:
+            watched = self._views[root] = _WatchedHooks(own, number, self._hooks[number])
+        watched.is_on = True
+        root.__dict__["_forward_pre_hooks"] = watched
+        self._watched.append(ref(root))
 
     def pause_inside(self, root: torch.nn.Module) -> bool:
         """Call no hooks until this module, which is about to run, returns or raises.
@@ -199,7 +215,7 @@ class ModuleHooks:
                 if (module := watched()) is not None:
                     self._views[module].is_on = False
                     module.__dict__["_forward_pre_hooks"] = self._views[module].own
-            self._watched = ()
+            self._watched = []
         elif self._root is not None:
             (root, own), self._root = self._root, None
             added = root._forward_hooks.keys() - own.keys() - {self._after.id}
@@ -215,6 +231,12 @@ class ModuleHooks:
         """The module inside of which no hooks were called has returned, or raised."""
         self.resume()
         self._hooks[self._after.id](module, *given)
+
+
+def _is_called_as_usual(module: torch.nn.Module) -> bool:
+    """Return whether torch calls the hooks of a module as it is called."""
+    is_usual = type(module).__call__ is torch.nn.Module.__call__
+    return is_usual and not isinstance(module, torch.jit.ScriptModule)
 
 
 class _WatchedHooks(MutableMapping[int, Any]):
@@ -323,7 +345,7 @@ def register_global_hooks(
 
     modules = ModuleHooks(eager_only(source("before_forward")), dynamo_skip_frame(after_forward))
     tracker.pause_inside, tracker.resume_hooks = modules.pause_inside, modules.resume
-    tracker.watch_only = modules.watch_only
+    tracker.watch_only, tracker.watch_also = modules.watch_only, modules.watch_also
     return [
         modules,
         register_optimizer_step_pre_hook(eager_only(before_optimizer)),

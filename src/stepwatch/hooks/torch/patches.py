@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 from types import FunctionType
 from typing import Any
+from weakref import WeakSet
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -132,6 +133,7 @@ class Patches:
             self._wrap(torch.amp.GradScaler, "step", scaled)
         for owner in (torch.optim.Optimizer, torch.nn.Module):
             self._wrap(owner, "zero_grad", _zero_grad_wrapper(emit("zero_grad")))
+        self._wrap(torch.nn.Module, "eval", _eval_wrapper(emit("put_in_eval")))
         if (iterator := loader_iterator()) is not None:
             self._wrap(iterator, "__next__", loader_wrapper(emit("loader_wait"), drawn))
             if hasattr(iterator, "_next_index"):
@@ -356,6 +358,25 @@ def _returned_wrapper(emit: Emit) -> Wrapper:
             return result
 
         return function
+
+    return make
+
+
+def _eval_wrapper(emit: Emit) -> Wrapper:
+    """Emit each module once, as it is put into eval mode."""
+    seen: WeakSet[torch.nn.Module] = WeakSet()
+
+    def make(original: Any) -> Any:
+        def method(module: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(module, *args, **kwargs)
+            # What a class of the script compares, or hashes, itself is not asked.
+            is_plain = getattr(type(module), "__hash__", None) is object.__hash__
+            if not torch.compiler.is_compiling() and is_plain and module not in seen:
+                seen.add(module)
+                emit(module)
+            return result
+
+        return method
 
     return make
 

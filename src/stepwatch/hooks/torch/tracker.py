@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import islice
 from operator import methodcaller
 from time import perf_counter
 from typing import Any
@@ -51,6 +52,7 @@ from .graphs import Graphs
 from .internals import Loss, calling_loss, in_transform, loss_scale
 from .left_gradients import LeftGradients
 from .models import (
+    MOST_ADOPTED,
     AccumulatedGradients,
     FirstGradients,
     GradientsByHand,
@@ -156,7 +158,13 @@ class Tracker(HookGuard):
         #: Turns off the hooks on modules inside of one until it returned, and on again.
         self.pause_inside: Callable[[torch.nn.Module], bool] = lambda _: False
         #: Turns off all hooks on modules but the one before each model, until they are on again.
-        self.watch_only: Callable[[Sequence[torch.nn.Module]], bool] = lambda _: False
+        self.watch_only: Callable[[Sequence[torch.nn.Module], Sequence[torch.nn.Module]], bool] = (
+            lambda *_: False
+        )
+        #: Turns on the hook before one more model, where it is before each model alone.
+        self.watch_also: Callable[[torch.nn.Module], None] = lambda _: None
+        # What was put into eval mode, and did not run inside of a model.
+        self._evaluable: WeakSet[torch.nn.Module] = WeakSet()
         self.resume_hooks: Callable[[], None] = lambda: None
         #: Whether a loss was computed by a module that is none of torch's own.
         self.has_own_losses = False
@@ -296,6 +304,9 @@ class Tracker(HookGuard):
             ("logged", logged.observe),
         ):
             self.events.subscribe_at(Detail.LOSSES, event, subscriber)
+        self.events.subscribe("put_in_eval", self._evaluable.add)
+        for detail in (Detail.LOSSES, Detail.USUAL):
+            self.events.subscribe_at(detail, "put_in_eval", self._evaluable.add)
         of_checkpoints: tuple[tuple[str, Subscriber], ...] = (
             ("checkpoint_saved", checkpoints.saved),
             ("checkpoint_read", checkpoints.read),
@@ -397,6 +408,7 @@ class Tracker(HookGuard):
         elif self.names.of(module) is None:
             trained = self.steps.last_mode is Mode.TRAIN and not in_transform()
             self.names.adopt(module, self.root, trained=trained)
+            self._evaluable.discard(module)
         self._enter(module)
 
     def _enter(self, module: torch.nn.Module) -> None:
@@ -433,6 +445,16 @@ class Tracker(HookGuard):
         if step.mode is Mode.TRAIN and not step.has_only_losses:
             with suppress(Exception):  # a graph of whatever kind
                 self._criteria.returned(step, module, given, output, self._outputs)
+
+    @property
+    def unrun(self) -> list[torch.nn.Module]:
+        """Models that were put into eval mode and did not run yet, as averages of weights."""
+        return list(islice(filter(self.may_run, self._evaluable), MOST_ADOPTED))
+
+    def may_run(self, module: torch.nn.Module) -> bool:
+        """Return whether this is a model of which nothing is known yet."""
+        named = map(self.names.of, module.modules())
+        return self.is_model(module) and all(name is None for name in named)
 
     def before_thin_forward(self, module: torch.nn.Module, inputs: tuple[object, ...]) -> None:
         if isinstance(module, Loss):
@@ -490,6 +512,8 @@ class Tracker(HookGuard):
             self.names.add(model, plain=mode is Mode.TRAIN or self.optimizers.may_hold(model))
             if mode is Mode.TRAIN and step.has_only_losses:
                 self._budget.observe_next_in_full("another model", FULL_STEPS, evaluations=0)
+            if mode is Mode.EVAL and step.has_only_losses:  # it may run only now
+                self._widens(step, "another model evaluated", steps=1)
         self._observe_as(step)
         if mode is Mode.TRAIN:
             self._begin_fold(model)

@@ -14,8 +14,8 @@ gives them back together. Where a step goes otherwise it gives back what there w
 goes on here.
 
 A model that runs without gradients, as one that acts or gives targets, is an EVAL step, which is
-counted. Torch calls no hook of ours but one, before each of the models that ever ran. Another one
-that runs then is not seen until its loss is computed.
+counted. Torch calls no hook of ours but one, before each of the models that ever ran, or were put
+into eval mode. Another one that runs then is not seen until its loss is computed.
 """
 
 from __future__ import annotations
@@ -176,6 +176,7 @@ class UsualSteps:
             ("after_optimizer", self._after_optimizer),
             ("scheduler_step", loop.scheduled),
             ("logged", tracker.logged.observe),
+            ("put_in_eval", self._put_in_eval),
         ):
             tracker.events.subscribe_at(Detail.USUAL, event, handler)
 
@@ -211,7 +212,7 @@ class UsualSteps:
                 # What runs may be a part of a model that never runs itself.
                 self._are_apart = models.keys() <= known and _are_apart(roots)
             may_be_alone = self._are_apart and not tracker.has_own_losses
-            self._is_alone = may_be_alone and tracker.watch_only(roots)
+            self._is_alone = may_be_alone and tracker.watch_only(roots, tracker.unrun)
 
     def _begin_step(self) -> None:
         self._parts, self._losses, self._rates = [], [], None
@@ -294,6 +295,10 @@ class UsualSteps:
         elif not (self._runs or tracker.loss_depth or self._passes_evaluation(module, inputs)):
             self.leave()
             tracker.before_thin_forward(module, inputs)
+
+    def _put_in_eval(self, module: torch.nn.Module) -> None:
+        if self._is_alone and self._tracker.may_run(module):
+            self._tracker.watch_also(module)
 
     def _passes_evaluation(self, module: torch.nn.Module, inputs: tuple[object, ...]) -> bool:
         """Count a model that runs without gradients; return whether that was all to be done."""
