@@ -5,9 +5,12 @@ Each takes a second or two. The faults are those that look right while they trai
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
+
+from ..blind import BATCHES, programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,3 +493,27 @@ WRITTEN = tuple(
     for path in sorted(Path(__file__).with_name("scripts").glob("*.py"))
 )
 PROGRAMS = FAULTY + HEALTHY + WRITTEN
+
+#: Of which framework programs of the blind part are certified, and what they import.
+_OF_STRANGERS = {"torch": "", "lightning": "lightning", "transformers": "transformers"}
+
+
+def strangers(batches: Sequence[str], *, every: int = 1) -> Iterator[Certified]:
+    """Yield healthy programs of the blind part that train with PyTorch.
+
+    Args:
+        batches: Patterns of the names of batches.
+        every: Of the programs of a batch each so-manyth.
+    """
+    for batch in sorted(BATCHES.iterdir(), key=lambda one: int(one.name.rpartition("_")[2])):
+        if not any(fnmatchcase(batch.name, pattern) for pattern in batches):
+            continue
+        chosen = [
+            (path, answer.framework)
+            for path, answer in programs(batch).items()
+            if not answer.faulty and answer.framework in _OF_STRANGERS
+        ]
+        for path, framework in chosen[::every]:
+            yield Certified(
+                f"{batch.name}/{path.stem}", path.read_text(), needs=_OF_STRANGERS[framework]
+            )

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from rulebench.certify.__main__ import broken, outcome
-from rulebench.certify.programs import FAULTY, HEALTHY, PROGRAMS, WRITTEN
+from rulebench.certify.__main__ import Judged, certify, summary
+from rulebench.certify.programs import (
+    FAULTY,
+    HEALTHY,
+    PROGRAMS,
+    WRITTEN,
+    Certified,
+    strangers,
+)
 
 from stepwatch.cli.certify import NAMES
 
@@ -28,6 +35,33 @@ class TestPrograms:
         assert len(WRITTEN) >= 20
         assert {"eager-compiled"} == set(NAMES) - named
 
+    def test_healthy_programs_of_strangers_are_taken_from_batches(self):
+        """Those that train with PyTorch, each so-manyth of a batch."""
+        all_of_it = [one.name for one in strangers(["batch_2"])]
+
+        assert "batch_2/p08_kfold_cancer" in all_of_it
+        assert all_of_it[::3] == [one.name for one in strangers(["batch_2"], every=3)]
+
+
+class TestSummary:
+    def test_it_counts_outcomes_and_how_many_plain_runs_a_certificate_took(self):
+        """What took more than may be is named."""
+        faulty, healthy = Certified("f", "", frozenset({"resumed"})), Certified("h", "")
+        judged = [
+            Judged(faulty, {"resumed": "step 2"}, 3, 8, 30.0, 3.0, 1.0),
+            Judged(faulty, {"seeds": "loss"}, 3, 8, 30.0, 3.0, 1.0),
+            Judged(healthy, {}, 3, 8, 63.0, 3.0, 1.0),
+        ]
+
+        assert [
+            "faulty: 1 of 2 named",
+            "healthy: 1 of 1 cleared, 0 accused",
+            "not judged: 1",
+            "time: 2 of 3 within 20 x a plain run of the same steps; "
+            "median 10.0 x, most 21.0 x (h)",
+            "time without the start of Python: median 30.0 x",
+        ] == summary(judged, 1)
+
 
 @pytest.mark.slow
 class TestOutcome:
@@ -45,6 +79,6 @@ class TestOutcome:
         """A script of replicas is run as one process of a launcher, and as two."""
         for name, expected in ((faulty, "named"), (healthy, "cleared")):
             program = OF[name]
-            found = broken(program, steps=8, only=[relation])
+            found = certify(program, steps=8, only=[relation])
 
-            assert expected == outcome(program, found), found
+            assert expected == found.outcome, found.broken

@@ -207,6 +207,7 @@ class _Certificate:
             "steps": self.noise["steps"],
             "runs": self.over["runs"],
             "seconds": self.seconds,
+            "plain_seconds": self.noise["seconds"],
             "notes": self.notes(),
         }
 

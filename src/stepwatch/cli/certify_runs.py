@@ -138,6 +138,7 @@ class Runs:
         for answer in answers:
             answer.unlink(missing_ok=True)
         began, port = time.monotonic(), free_port() if processes else 0
+        steps = min(self._steps, change.enough_steps or self._steps)
         pids: list[int] = []
         for rank, answer in enumerate(answers):
             pid = os.fork()
@@ -146,7 +147,7 @@ class Runs:
                     set_launched(rank, processes, port)
                 self._child(
                     Session(
-                        change, facts, steps=self._steps, cut=max(2, self._steps // 2), rank=rank,
+                        change, facts, steps=steps, cut=max(2, self._steps // 2), rank=rank,
                         processes=processes,
                     ),
                     work, answer,
@@ -242,6 +243,7 @@ class Certificate:
         from ..hooks.torch.certify.session import Change
 
         plain = self._runs.run("as it is", _as_is(), {})
+        seconds = self._runs.seconds[-1]
         if plain.error and (plain.facts.get("asks_rank") or plain.facts.get("distributed")):
             self._runs.processes = 1
             plain = self._runs.run("as a launcher starts it", _as_is(), {})
@@ -261,7 +263,7 @@ class Certificate:
             band = noise_band((base.steps, nudged.steps))
         self._say({
             "event": "noise", "apart": noise, "steps": num_steps, "cut": plain.facts["cut"],
-            "evaluations": plain.facts["evaluations"],
+            "evaluations": plain.facts["evaluations"], "seconds": seconds,
         })  # fmt: skip
         for name, kind in self._relations.items():
             self._say({"event": "result", **self._judge_one(name, kind, plain, base, band, noise)})

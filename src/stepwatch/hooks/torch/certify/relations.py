@@ -231,7 +231,7 @@ class EagerIsCompiled(Relation):
     title = "compiled and eager give the same"
     points_at = "a model that depends on Python state or on how often it ran"
     compared = frozenset({"weights", "gradients", "losses"})
-    first_steps = 6
+    first_steps = enough_steps = 6
 
     def __init__(self) -> None:
         self._compiled: dict[int, Any] = {}
@@ -531,7 +531,7 @@ class PaddedLonger(Relation):
     title = "more padding gives the same"
     points_at = "a mask that is left out: attention, a mean or a last state over padding"
     compared = frozenset({"losses", "gradients"})
-    first_steps = 2
+    first_steps = enough_steps = 2
     _more = 4
 
     def why_not(self, facts: Facts) -> str:
@@ -581,7 +581,7 @@ class PackedApart(Relation):
     title = "documents packed together give what each gives alone"
     points_at = "attention across the documents of a row, or positions that go on from one to next"
     compared = frozenset({"losses", "gradients"})
-    first_steps = 2
+    first_steps = enough_steps = 2
 
     def why_not(self, facts: Facts) -> str:
         return "the model draws random numbers" if facts["model_draws"] else ""

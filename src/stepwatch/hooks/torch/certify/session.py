@@ -124,6 +124,8 @@ class Change:
     fixed = True
     #: Whether a script casts all the same, as it does by itself.
     casts = False
+    #: After how many TRAIN steps a run may end, as no more is looked at; ``None`` for all of them.
+    enough_steps: ClassVar[int | None] = None
 
     def install(self, session: Session) -> None:
         """Wrap what must be, before the script begins."""
