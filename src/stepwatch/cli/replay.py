@@ -119,6 +119,7 @@ def _flush() -> None:
 
 NOT_REPRODUCED_STATUS = 1
 _MOST_ROWS = 10
+_LOGGED_LOSS = "loss/Trainer"  # by transformers, when the step is over
 _ALIKE = (Outcome.SAME, Outcome.SAME_STATISTICS)
 _OWN_LOSS = (
     "the loss is computed by the script itself: what it compares the outputs with is not recorded"
@@ -310,12 +311,14 @@ class _Result:
 
     @property
     def gone(self) -> list[str]:
-        """What was recorded and not seen again; what a script saves itself may come too late."""
+        """What was recorded and not seen again; what scripts and trainers log may come too late."""
         again = self.record.layout.row_of
         tensors = self.recorded.record.layout.tensors
-        kinds = {"scalars", "tensors", *NOT_COMPUTED}
+        kinds = {"scalars", "tensors", "metrics", *NOT_COMPUTED}
         return [
-            one.name for one in tensors if one.name not in again and one.collection not in kinds
+            one.name
+            for one in tensors
+            if one.name not in again and one.collection not in kinds and one.name != _LOGGED_LOSS
         ]
 
     @property

@@ -144,7 +144,7 @@ class ReplayHook(TorchHook):
         self._given: Frame | None = None  # to the model that is about to run
         self._optimizers: WeakSet[torch.optim.Optimizer] = WeakSet()  # whose state is restored
         self._feed_id = 0
-        self._stepping = ""  # the optimizer that stepped last
+        self._stepping: torch.optim.Optimizer | None = None  # the one that stepped last
         count = len(recording.steps) if keep_all else 1
         self._kept = _LastSteps(count, levels, evaluates=num_evaluations > 0)
         self._own_handles: list[Any] = []
@@ -247,22 +247,22 @@ class ReplayHook(TorchHook):
             return
         with self._refusing():
             self._restorer.restore_models(model_state(self._tracker.names))
+            if self._tracker.steps.in_optimizer:  # which is this step's, and has not begun its own
+                self._restore_optimizer(self._stepping)
         meta: Any = self._given.meta
         set_random_states(meta["random"], self._given.arrays)
         self._given = None
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         """An optimizer is about to step: its state is restored once, its rates in every step."""
-        self._stepping = type(optimizer).__name__
+        self._stepping = optimizer
         if not self._num_forwards or self.over:
             return
         known = self._tracker.optimizers
         if optimizer not in self._optimizers:
-            self._optimizers.add(optimizer)
-            known.steps(optimizer)
             with self._refusing():
                 self._restorer.restore_late_buffers(model_state(self._tracker.names))
-                self._restorer.restore_optimizer(optimizer, known)
+                self._restore_optimizer(optimizer)
         num_steps = self._num_over + self._tracker.steps.has_stepped(optimizer)
         if num_steps > 0:
             rates = self._learning_rates.get(self._recording.first + num_steps, {})
@@ -277,6 +277,15 @@ class ReplayHook(TorchHook):
             return self._with_targets(name, args, kwargs)
 
     # How
+
+    def _restore_optimizer(self, optimizer: torch.optim.Optimizer | None) -> None:
+        """Give an optimizer its state, unless it has it."""
+        if optimizer is None or optimizer in self._optimizers:
+            return
+        self._optimizers.add(optimizer)
+        known = self._tracker.optimizers
+        known.steps(optimizer)
+        self._restorer.restore_optimizer(optimizer, known)
 
     def _is_trained(self, module: torch.nn.Module) -> bool:
         """Return whether a module is the model that is about to run, to be trained."""
@@ -300,10 +309,11 @@ class ReplayHook(TorchHook):
                 raise TrainingStopped(_DONE)
             raise StepUnavailable(f"the script runs {kind} once more than it was recorded")
         if not self._num_forwards:
-            if self._tracker.steps.in_optimizer:
+            if self._tracker.steps.in_optimizer and not _runs_closure_first(self._stepping):
                 raise StepUnavailable(
-                    f"{self._stepping} runs {kind} within its own step, by a closure: when the "
-                    "batch is known it is too late to put back what the optimizer remembers"
+                    f"{type(self._stepping).__name__} runs {kind} within its own step, by a "
+                    "closure: when the batch is known it is too late to put back what the "
+                    "optimizer remembers"
                 )
             self._kept.wanted = self._num_before + len(self._recording.steps) - 1
         frame = self._forwards[self._num_forwards].begin
@@ -339,6 +349,12 @@ class ReplayHook(TorchHook):
         except StepUnavailable as error:
             self.refusal = str(error)
             raise TrainingStopped(self.refusal) from None
+
+
+def _runs_closure_first(optimizer: torch.optim.Optimizer | None) -> bool:
+    """Return whether an optimizer does nothing before its closure is over: all of torch but one."""
+    kind = type(optimizer)
+    return kind.__module__.startswith("torch.optim.") and kind is not torch.optim.LBFGS
 
 
 def _with_recorded(frame: Frame, value: Any, path: str) -> Any:
