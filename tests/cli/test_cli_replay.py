@@ -228,7 +228,7 @@ class TestCannot:
         ("number", "facts", "why"),
         [
             (99, {}, "TRAIN step 99 was not recorded; there are 0-15"),
-            (3, {"num_workers": 4}, "single process only"),
+            (3, {"num_workers": 4}, "has nothing of worker_1"),
         ],
     )
     def test_it_says_why_in_one_line(self, own, refused, number, facts, why):

@@ -19,7 +19,7 @@ from ..errors import ConfigError, RunExists, StepUnavailable, TrainingStopped
 from ..formats import RunTarget, open_writer, run_format
 from ..formats.blackbox import Frame, read_frames
 from ..formats.known_runs import is_known, remember
-from ..formats.manifest import End, Manifest, script_digest
+from ..formats.manifest import FIRST_WORKER, End, Manifest, script_digest
 from ..model.record import StepRecord
 from ..runtime.process import identity
 from ..runtime.secrets import MASK
@@ -30,6 +30,7 @@ from ..trial.recording import Recording, find_learning_rates, find_record, find_
 from .blackbox import why_no_black_box
 from .console import console, print_json, table
 from .launch import Script
+from .replay_workers import run_together
 from .run_names import RUN, RunVerb
 from .script_command import TRUST
 
@@ -162,25 +163,64 @@ def replay(
     is shown, and you are asked first.
 
     It begins with the state, batch and random numbers in the black box of RUN. The script is run
-    up to this step and not beyond. The exit status is 0 if the step was reproduced, as far as was
+    up to this step and not beyond; of a run of several processes all of them run it together, on
+    this machine. The exit status is 0 if the step was reproduced, as far as was
     recorded or within tolerance, 1 if not, 2 if it cannot be run again.
     """
-    recorded = find_recorded(Trial(run), number)
-    check_trusted(recorded.trial, trust=trust)
-    target = _open_target(recorded.trial.store, number, to)
-    manifest = recorded.trial.reader.manifest
+    trial = Trial(run)
+    workers = _workers(trial)
+    recorded = [find_recorded(trial, number, worker) for worker in workers]
+    check_trusted(trial, trust=trust)
+    target = _open_target(trial.store, number, to)
+    manifest = trial.reader.manifest
     with script_output(to_stderr=as_json, quiet=quiet):
-        record, how = run_again(manifest, _make_hook(recorded, deterministic=deterministic))
-    record = replace(record, step=recorded.record.step, mode_step=number)
-    _write(target, manifest, record)
-    result = _Result(recorded, record, target, compare_steps(recorded.record, record), how)
-    if not result.compared:
+        if len(recorded) > 1:
+            again = run_together(manifest, recorded, deterministic=deterministic)
+        else:
+            again = [run_again(manifest, make_hook(recorded[0], deterministic=deterministic))]
+    records = [
+        replace(record, step=one.record.step, mode_step=number, worker=one.record.worker)
+        for one, (record, _) in zip(recorded, again, strict=True)
+    ]
+    _write(target, manifest, records)
+    results = [
+        _Result(one, record, target, compare_steps(one.record, record), how)
+        for one, record, (_, how) in zip(recorded, records, again, strict=True)
+    ]
+    if not all(result.compared for result in results):
         raise StepUnavailable(f"step {number} and its replay have no tensor in common")
+    worst = max(results, key=lambda one: list(Outcome).index(one.outcome))
     if as_json:
-        print_json(result.to_dict())
+        by_worker = [one.to_dict() for one in results] if len(results) > 1 else []
+        print_json({**worst.to_dict(), "workers": by_worker})
     else:
-        result.show()
-    return NOT_REPRODUCED_STATUS if result.outcome is Outcome.DIFFERENT else 0
+        _show(results, worst)
+    return NOT_REPRODUCED_STATUS if worst.outcome is Outcome.DIFFERENT else 0
+
+
+def _workers(trial: Trial) -> list[str]:
+    """Return the workers of a run by their ranks; raise StepUnavailable where some are missing."""
+    size = max(trial.reader.manifest.num_workers, len(trial.workers))
+    if size == 1:
+        return [*trial.workers][:1] or [FIRST_WORKER]
+    workers = [f"worker_{rank}" for rank in range(size)]
+    for worker in workers:
+        if worker not in trial.workers:
+            raise StepUnavailable(
+                f"all {size} processes would run the step together, and {trial.path} has nothing "
+                f"of {worker}"
+            )
+    return workers
+
+
+def _show(results: Sequence[_Result], worst: _Result) -> None:
+    """Print what came of each process, and of the worst one in full."""
+    if len(results) > 1:
+        for one in results:
+            if one is not worst:
+                line = f"{one.record.worker}: {one.headline()}"
+                console().print(line, style="dim", markup=False, soft_wrap=True)
+    worst.show(f"{worst.record.worker}: " if len(results) > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +237,14 @@ class Recorded:
         return f"TRAIN step {self.record.mode_step}"
 
 
-def find_recorded(trial: Trial, number: int) -> Recorded:
-    """Return a TRAIN step of a run; raise StepUnavailable if it cannot be run again."""
-    frames = find_frames(trial)
-    record = find_record(trial, frames, number)
+def find_recorded(trial: Trial, number: int, worker: str | None = None) -> Recorded:
+    """Return a TRAIN step of a run, as a worker saw it, by default the only one.
+
+    Raises:
+        StepUnavailable: It cannot be run again.
+    """
+    frames = find_frames(trial, worker)
+    record = find_record(trial, frames, number, worker)
     try:
         recording = find_recording(frames, number)
     except StepUnavailable as error:
@@ -210,18 +254,24 @@ def find_recorded(trial: Trial, number: int) -> Recorded:
     return Recorded(trial, record, recording, find_learning_rates(trial, frames))
 
 
-def find_frames(trial: Trial) -> list[Frame]:
-    """Return the black box of a run; raise StepUnavailable if it cannot be run again at all."""
-    manifest = trial.reader.manifest
-    if manifest.num_workers > 1 or len(trial.workers) > 1:
+def find_frames(trial: Trial, worker: str | None = None) -> list[Frame]:
+    """Return the black box of a worker, by default the only one.
+
+    Raises:
+        StepUnavailable: There is none, or several workers.
+    """
+    num_workers = max(trial.reader.manifest.num_workers, len(trial.workers))
+    if worker is None and num_workers > 1:
         raise StepUnavailable(
-            f"replay is for a single process only; {trial.path} has {manifest.num_workers} workers"
+            f"this is for a single process only, and {trial.path} has {num_workers} workers; "
+            "a step of all of them is run again by: stepwatch replay"
         )
-    frames = read_frames(trial.store)
+    frames = read_frames(trial.store, worker)
     if not frames:
+        whose = f" of {worker}" if num_workers > 1 else ""
         raise StepUnavailable(
-            f"{trial.path} has no black box: {why_no_black_box(trial)}; one is kept for replay by: "
-            "stepwatch run --snapshot every=K"
+            f"{trial.path} has no black box{whose}: {why_no_black_box(trial)}; one is kept for "
+            "replay by: stepwatch run --snapshot every=K"
         )
     return frames
 
@@ -272,27 +322,34 @@ def _open_target(store: Store, number: int, to: str | None) -> Store:
     return target
 
 
-def _make_hook(recorded: Recorded, *, deterministic: bool) -> ReplayHook:
+def make_hook(recorded: Recorded, *, deterministic: bool) -> ReplayHook:
+    """Return the hook that gives the script a step."""
     # Now and not when the script does: a script that makes a hook imports this before torch.
     from ..hooks.torch.replay.replay import ReplayHook
 
     return ReplayHook(recorded.recording, recorded.learning_rates, deterministic=deterministic)
 
 
-def _write(target: Store, manifest: Manifest, record: StepRecord) -> None:
+def _write(target: Store, manifest: Manifest, records: Sequence[StepRecord]) -> None:
+    """Write a step as each worker saw it this time, the first one first."""
     about = replace(
         manifest,
         run_id=uuid.uuid4().hex,
-        started_ns=record.time_ns,
+        started_ns=records[0].time_ns,
         pid=os.getpid(),
         process=identity(),
         collections=(),
         run_format="native",
         debugger_collections={},
     )
-    writer = open_writer(RunTarget(target, record.worker, about))
-    writer.write(record)
-    writer.close(End("finished", time.time_ns(), 1))
+    writers = [
+        open_writer(RunTarget(target, one.worker, about, is_first=one is records[0]))
+        for one in records
+    ]
+    for writer, record in zip(writers, records, strict=True):
+        writer.write(record)
+    for writer in reversed(writers):  # nobody joins what the first one has ended
+        writer.close(End("finished", time.time_ns(), 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,9 +431,9 @@ class _Result:
             notes.append(f"the snapshot is of TRAIN step {first}: it may have begun since there")
         return [*notes, _WHY_CLOSE if self.outcome is Outcome.CLOSE else _WHY_DIFFERENT]
 
-    def show(self) -> None:
+    def show(self, prefix: str = "") -> None:
         output = console()
-        output.print(self.headline(), style="bold", markup=False)
+        output.print(prefix + self.headline(), style="bold", markup=False)
         for note in self.notes():
             output.print(f"  {note}", style="dim", markup=False, soft_wrap=True)
         if self.others:

@@ -167,13 +167,16 @@ def _by_step(frames: Iterable[Frame]) -> tuple[dict[int, list[Forward]], dict[in
     return forwards, snapshots
 
 
-def find_record(trial: Trial, frames: Sequence[Frame], mode_step: int) -> StepRecord:
+def find_record(
+    trial: Trial, frames: Sequence[Frame], mode_step: int, worker: str | None = None
+) -> StepRecord:
     """Return a TRAIN step as it was recorded: by the run, by its black box, or by both.
 
     Args:
-        trial: A run of one worker.
-        frames: Of its black box.
+        trial: A run.
+        frames: Of the black box of the worker.
         mode_step: The step, counted within TRAIN.
+        worker: Whose; ``None`` for the only one.
 
     Raises:
         StepUnavailable: It was not recorded.
@@ -187,7 +190,8 @@ def find_record(trial: Trial, frames: Sequence[Frame], mode_step: int) -> StepRe
             there = f"; there are {as_ranges(known)}" if known else ""
             raise StepUnavailable(f"TRAIN step {mode_step} was not recorded{there}")
         return boxed[mode_step]
-    (record,) = next(iter(trial.records(after=stored[mode_step] - 1)))
+    together = next(iter(trial.records(after=stored[mode_step] - 1)))
+    (record,) = [one for one in together if worker in (None, one.worker)]
     if mode_step in boxed:
         return replace(record, raw={**boxed[mode_step].raw, **record.raw})
     return record

@@ -1,0 +1,118 @@
+"""Has the processes of a run run a step again together, each its own, as a launcher starts them.
+
+All of them run on this machine, and meet at a port of it. Where one of them ends without the step
+the others would wait for it in a collective: they are ended.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..config import environment
+from ..config.variables import launched
+from ..errors import StepUnavailable
+from ..formats.manifest import Manifest
+from ..model.record import StepRecord
+from ..runtime.process import free_port
+
+if TYPE_CHECKING:
+    from .replay import Recorded
+
+_POLL_S = 0.01
+#: How long the others may go on after one has ended without the step.
+_GRACE_S = 10.0
+
+
+def run_together(
+    manifest: Manifest, recorded: Sequence[Recorded], *, deterministic: bool
+) -> list[tuple[StepRecord, str]]:
+    """Run a step again in as many processes as recorded it.
+
+    Args:
+        manifest: The manifest of the run.
+        recorded: The step as each of them saw it, by their ranks.
+        deterministic: Let torch use deterministic algorithms only.
+
+    Returns:
+        By rank what ``run_again`` does: the step as it was this time, and how the script ended.
+
+    Raises:
+        StepUnavailable: The processes have no snapshot in common, or one of them did not come to
+            the step.
+    """
+    firsts = sorted({one.recording.first for one in recorded})
+    if len(firsts) > 1:
+        raise StepUnavailable(
+            f"the processes have no snapshot in common: they begin with TRAIN steps {firsts}"
+        )
+    size, port = len(recorded), free_port()
+    with tempfile.TemporaryDirectory(prefix="stepwatch-replay-") as place:
+        folder = Path(place)
+        processes: list[subprocess.Popen[bytes]] = []
+        try:
+            for rank, one in enumerate(recorded):
+                task = manifest, one.recording, one.learning_rates, deterministic
+                (folder / f"task-{rank}").write_bytes(pickle.dumps(task))
+                # What the script prints comes from its first process.
+                output = None if rank == 0 else subprocess.DEVNULL
+                processes.append(
+                    subprocess.Popen(
+                        [sys.executable, "-m", "stepwatch.cli.replay_rank", place, str(rank)],
+                        env={**environment(), **launched(rank, size, port)},
+                        stdout=output,
+                        stderr=output,
+                        start_new_session=True,
+                    )
+                )
+            _wait(processes, folder)
+        finally:
+            for process in processes:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        return _answers(folder, size)
+
+
+def _wait(processes: Sequence[subprocess.Popen[bytes]], folder: Path) -> None:
+    """Wait until all have ended; not for long after one has without the step."""
+    until: float | None = None
+    while any(process.poll() is None for process in processes):
+        ended = [rank for rank, process in enumerate(processes) if process.poll() is not None]
+        if until is None and any(_failure(folder, rank) for rank in ended):
+            until = time.monotonic() + _GRACE_S
+        if until is not None and time.monotonic() > until:
+            return
+        time.sleep(_POLL_S)
+
+
+def _failure(folder: Path, rank: int) -> str:
+    """Return why a process that has ended did not come to the step; empty if it did."""
+    answer = folder / f"answer-{rank}"
+    # Written by a process of our own, a moment ago, in a folder of our own.
+    found = pickle.loads(answer.read_bytes()) if answer.exists() else "it died"
+    return found if isinstance(found, str) else ""
+
+
+def _answers(folder: Path, size: int) -> list[tuple[StepRecord, str]]:
+    """Return what all came to.
+
+    Raises:
+        StepUnavailable: Some did not come to the step. Of these the first is told that ended by
+            itself, and not because another one was gone.
+    """
+    failures = {rank: _failure(folder, rank) for rank in range(size)}
+    told = [rank for rank, why in failures.items() if why and (folder / f"answer-{rank}").exists()]
+    told.sort(key=lambda rank: (folder / f"answer-{rank}").stat().st_mtime_ns)
+    told += [rank for rank, why in failures.items() if why and rank not in told]
+    if told:
+        raise StepUnavailable(f"worker_{told[0]}: {failures[told[0]]}")
+    return [pickle.loads((folder / f"answer-{rank}").read_bytes()) for rank in range(size)]
