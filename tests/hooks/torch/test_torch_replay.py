@@ -361,6 +361,14 @@ class TestRefused:
         assert replayed.stopped
         assert " runs Sequential within its own step" in replayed.hook.refusal
 
+    def test_a_script_that_starts_its_processes_itself(self, tmp_path):
+        """They would train as if nothing had been recorded."""
+        record(trained(classifier), tmp_path / "run", every=2)
+        replayed = Replayed(lambda: torch.multiprocessing.spawn(print, ()), tmp_path / "run", 2)
+
+        assert replayed.stopped
+        assert "starts the processes that train itself" in replayed.hook.refusal
+
     def test_a_script_that_does_not_train_is_not_over(self, tmp_path):
         """There is nothing to compare."""
         record(trained(classifier), tmp_path / "run", every=2)

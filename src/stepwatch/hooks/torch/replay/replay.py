@@ -26,6 +26,7 @@ from ....model.record import StepRecord
 from ....model.steps import Mode
 from ....store import Store
 from ....trial.recording import Recording
+from ...patching import PatchSet
 from ..hook import TorchHook
 from ..internals import (
     Loss,
@@ -149,6 +150,7 @@ class ReplayHook(TorchHook):
         self._kept = _LastSteps(count, levels, evaluates=num_evaluations > 0)
         self._own_handles: list[Any] = []
         self._targets = LossTargets(self._targets_of_function)
+        self._starts = PatchSet()
         #: Why the steps could not be run again; empty if they could.
         self.refusal = ""
         super().__init__(
@@ -194,10 +196,13 @@ class ReplayHook(TorchHook):
         restore = register_module_forward_pre_hook(eager_only(self._restore))
         self._own_handles = [before, feed, optimizers, restore]
         self._targets.attach()
+        for module in (sys.modules["torch.multiprocessing.spawn"], torch.multiprocessing):
+            self._starts.put(module, "start_processes", lambda _: self._refuse_processes)
         self._undo_stand_in = stub_script_hooks()
 
     def detach(self) -> None:
         self._undo_stand_in()
+        self._starts.remove()
         self._targets.detach()  # first: they lie around what the hook put there
         super().detach()
         while self._own_handles:
@@ -275,6 +280,13 @@ class ReplayHook(TorchHook):
             return args, kwargs
         with self._refusing():
             return self._with_targets(name, args, kwargs)
+
+    def _refuse_processes(self, *_: Any, **__: Any) -> None:
+        with self._refusing():
+            raise StepUnavailable(
+                "the script starts the processes that train itself, by torch.multiprocessing; only "
+                "those that a launcher starts are run again"
+            )
 
     # How
 
