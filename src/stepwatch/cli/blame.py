@@ -15,6 +15,7 @@ from ..trial import Trial
 from ..trial.alternatives import AS_RECORDED, Alternative
 from ..trial.recording import replayable_steps
 from .console import console, print_json, table, working
+from .keras_blame import is_of_keras, keras_rows
 from .replay import check_trusted, find_frames, find_recorded
 from .replays import Replays, Task
 from .run_names import RUN, RunVerb
@@ -39,13 +40,24 @@ def blame(run: str, number: int | None, limit_s: float, *, trust: bool, as_json:
     """Say what each row of a step's batch does to loss and gradient.
 
     The step of RUN is run again from the black box, and its loss is taken apart; the worst row
-    comes first, with its index in the data set where a DataLoader drew it.
+    comes first, with its index in the data set where a DataLoader drew it. Of a Keras run, which
+    has no black box, the script trains up to that step again; the index is that in the array that
+    fit was given.
 
     This runs the program that RUN names. Where you did not make RUN on this machine, the program
     is shown, and you are asked first.
     """
     trial = Trial(run)
-    number = _step_to_blame(trial) if number is None else number
+    of_keras = is_of_keras(trial)
+    if number is None:
+        number = _step_found(trial) if of_keras else _step_to_blame(trial)
+    if of_keras:
+        check_trusted(trial, trust=trust)
+        with working("training up to the step again"):
+            rows = _ranked(keras_rows(trial, number, limit_s))
+        step = dict(zip(trial.steps(Mode.TRAIN), trial.global_steps(Mode.TRAIN), strict=True))
+        _tell(trial, step[number], number, rows, as_json=as_json)
+        return
     recorded = find_recorded(trial, number)
     check_trusted(trial, trust=trust)
     task = Task(trial.reader.manifest, recorded.recording, {}, {}, recorded.learning_rates, limit_s)
@@ -60,11 +72,24 @@ def blame(run: str, number: int | None, limit_s: float, *, trust: bool, as_json:
         )
         raise StepUnavailable(f"the rows of TRAIN step {number} cannot be told apart: {why}")
     rows = _ranked(replayed.facts["rows"])
+    _tell(trial, recorded.record.step, number, rows, as_json=as_json)
+
+
+def _tell(
+    trial: Trial, step: int, number: int, rows: list[dict[str, Any]], *, as_json: bool
+) -> None:
     if as_json:
-        document = {"run": trial.url, "step": recorded.record.step, "mode_step": number}
+        document = {"run": trial.url, "step": step, "mode_step": number}
         print_json({**document, "rows": plain(rows)})
         return
-    _show(f"{recorded.where}: {len(rows)} rows, by their share of the gradient", rows)
+    _show(f"TRAIN step {number}: {len(rows)} rows, by their share of the gradient", rows)
+
+
+def _step_found(trial: Trial) -> int:
+    """Return the TRAIN step of the first finding, else the last one."""
+    findings = sorted(load_verdict(trial).findings, key=lambda one: one.step)
+    found = [one.train_step for one in findings if one.train_step is not None]
+    return next(iter([*found, *trial.steps(Mode.TRAIN)[-1:]]), 0)
 
 
 def _step_to_blame(trial: Trial) -> int:

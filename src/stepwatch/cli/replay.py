@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
@@ -38,6 +38,21 @@ if TYPE_CHECKING:
     from ..hooks.torch.replay.replay import ReplayHook
 
 
+class StopsAtStep(Protocol):
+    """What gives a script its steps, and stops it by ``TrainingStopped`` after the last."""
+
+    @property
+    def refusal(self) -> str:
+        """Why the steps could not be run; empty if they could."""
+
+    @property
+    def over(self) -> bool:
+        """Whether the last step was run, or will not be."""
+
+    def close(self) -> object:
+        """The script has ended."""
+
+
 def run_again(manifest: Manifest, hook: ReplayHook) -> tuple[StepRecord, str]:
     """Run the script of a run in this process, in the folder in which it ran.
 
@@ -48,6 +63,22 @@ def run_again(manifest: Manifest, hook: ReplayHook) -> tuple[StepRecord, str]:
     Returns:
         The last of the steps, as it was this time; and how the script ended, if it did so by
         itself within that step.
+
+    Raises:
+        StepUnavailable: The script is gone, is another, or did not come to the step.
+    """
+    how = run_until(manifest, hook)
+    if hook.record is None:
+        raise StepUnavailable(f"the script did not come to the end of the step: {how}")
+    return hook.record, how
+
+
+def run_until(manifest: Manifest, hook: StopsAtStep) -> str:
+    """Run the script of a run in this process; return how it ended, if it did so by itself.
+
+    Args:
+        manifest: The manifest of the run.
+        hook: Stops it.
 
     Raises:
         StepUnavailable: The script is gone, is another, or did not come to the step.
@@ -63,9 +94,9 @@ def run_again(manifest: Manifest, hook: ReplayHook) -> tuple[StepRecord, str]:
     hook.close()
     if hook.refusal:
         raise StepUnavailable(hook.refusal)
-    if hook.record is None or not hook.over:
+    if not hook.over:
         raise StepUnavailable(f"{script.name} did not come to the end of the step: {how}")
-    return hook.record, how
+    return how
 
 
 def _script(manifest: Manifest) -> Script:

@@ -180,7 +180,13 @@ normalization left in training mode"
         return result
 
     def judge(self, base: RunOutcome, run: RunOutcome, band: NoiseBand) -> Break | None:
-        values = replace(base, steps=[_of_values(step) for step in base.steps])
+        halves = {step.key: step for step in run.steps}
+        values = replace(
+            base,
+            steps=[
+                _of_rows_of(step, halves[step.key]) for step in base.steps if step.key in halves
+            ],
+        )
         found = super().judge(values, run, band)
         if found is None and run.facts["changes"]:
             return Break("evaluation", run.facts["changes"])
@@ -614,18 +620,31 @@ class PackedApart(Relation):
         return torch.cat(rows)
 
 
-def _of_values(step: HeldStep) -> HeldStep:
-    """Return a step without the outputs that are integers: lengths and places of rows differ."""
+def _of_rows_of(whole: HeldStep, halves: HeldStep) -> HeldStep:
+    """Return a step without what says nothing of rows.
+
+    That are outputs which are integers, as lengths and places of rows differ, and those that come
+    once more for each half, such as the table of positions.
+    """
+    counts = dict(zip(halves.names, halves.statistics[:, COUNT], strict=True))
     kept = [
         row
-        for row, kind in enumerate(step.collections)
-        if kind != "outputs" or not is_integer(step.dtypes[row])
+        for row, kind in enumerate(whole.collections)
+        if kind != "outputs"
+        or not (
+            is_integer(whole.dtypes[row])
+            or counts.get(whole.names[row]) == 2 * whole.statistics[row, COUNT]
+        )
     ]
     names, collections, dtypes = (
-        tuple(each[row] for row in kept) for each in (step.names, step.collections, step.dtypes)
+        tuple(each[row] for row in kept) for each in (whole.names, whole.collections, whole.dtypes)
     )
     return replace(
-        step, names=names, collections=collections, dtypes=dtypes, statistics=step.statistics[kept]
+        whole,
+        names=names,
+        collections=collections,
+        dtypes=dtypes,
+        statistics=whole.statistics[kept],
     )
 
 

@@ -667,22 +667,26 @@ class AsIs(Change):
 
 
 class Nudged(Change):
-    """Every weight begins a few roundings beside where it would: how far rounding alone leads."""
+    """Each call to train moves every weight by a few roundings: how far rounding alone leads.
+
+    Not once: sums in another order round otherwise in each step. An optimizer such as Adam makes
+    whole steps of that where a gradient is zero but for rounding, as of a bias before a batch norm.
+
+    Args:
+        seed: Of the directions.
+    """
 
     _roundings = 4
 
-    def __init__(self) -> None:
-        self._nudged: set[int] = set()
+    def __init__(self, seed: int = 1) -> None:
+        self._generator = torch.Generator().manual_seed(seed)
 
     def around(self, session: Session, module: torch.nn.Module, call: Call, given: Any) -> Any:
         del session
-        generator = torch.Generator().manual_seed(1)
-        with torch.no_grad():
-            for one in module.parameters():
-                if id(one) in self._nudged or not one.is_floating_point():
-                    continue
-                self._nudged.add(id(one))
-                signs = torch.randint(0, 2, one.shape, generator=generator) * 2 - 1
+        for one in module.parameters() if torch.is_grad_enabled() else ():
+            if one.is_floating_point():
+                signs = torch.randint(0, 2, one.shape, generator=self._generator) * 2 - 1
                 step = self._roundings * torch.finfo(one.dtype).eps
-                one.mul_(1 + step * signs.to(one.device, one.dtype))
+                # Of its data: graphs of other calls may wait for their backward with it.
+                one.data.mul_(1 + step * signs.to(one.device, one.dtype))
         return call(given)
