@@ -13,7 +13,7 @@ from ..model.finding import plain
 from ..model.steps import Mode
 from ..trial import Trial
 from ..trial.alternatives import AS_RECORDED, Alternative
-from ..trial.recording import replayable_steps
+from ..trial.recording import drawn_rows, replayable_steps
 from .console import console, print_json, table, working
 from .keras_blame import is_of_keras, keras_rows
 from .replay import check_trusted, find_frames, find_recorded
@@ -60,7 +60,15 @@ def blame(run: str, number: int | None, limit_s: float, *, trust: bool, as_json:
         return
     recorded = find_recorded(trial, number)
     check_trusted(trial, trust=trust)
-    task = Task(trial.reader.manifest, recorded.recording, {}, {}, recorded.learning_rates, limit_s)
+    task = Task(
+        trial.reader.manifest,
+        recorded.recording,
+        {},
+        {},
+        recorded.learning_rates,
+        limit_s,
+        drawn=drawn_rows(find_frames(trial)),
+    )
     with working("running the step again"), Replays(task, blames=True) as replays:
         replayed = replays.run(Alternative(AS_RECORDED, AS_RECORDED))
     if replayed.error:

@@ -11,8 +11,11 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
 
 from ..config import environment
 from ..errors import StepUnavailable, StepwatchError
@@ -20,6 +23,8 @@ from ..formats.blackbox import Frame
 from ..formats.manifest import Manifest
 from ..trial.alternatives import Alternative, Forwards, Replayed
 from ..trial.recording import Recording
+
+Array = npt.NDArray[np.generic]
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,8 @@ class Task:
         levels: What is kept of tensors beside statistics, and the full values of outputs; ``None``
             for the full values of all.
         num_evaluations: How many EVAL steps the run has among these steps and after them.
+        drawn: The rows of the data set that were drawn last before each frame that has any, by its
+            number.
     """
 
     manifest: Manifest
@@ -46,6 +53,7 @@ class Task:
     limit_s: float = 600.0
     levels: Mapping[str, int] | None = None
     num_evaluations: int = 0
+    drawn: Mapping[int, Array] = field(default_factory=dict)
 
 
 class Replays:

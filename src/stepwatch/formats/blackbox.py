@@ -343,6 +343,8 @@ Array = npt.NDArray[np.generic]
 )
 _LENGTH = struct.Struct("<I")
 _to_json = json.JSONEncoder().encode
+#: The array of a ``begin`` frame with the rows of the data set that were drawn last before it.
+DATA_ROWS = "rows"
 STATISTICS_ARRAY, RAW_PREFIX, EXPONENTS_PREFIX = "statistics", "raw/", "exponents/"
 _NUMBERS_ARRAY, _VALUES_ARRAY = "numbers", "values"
 

@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import StepUnavailable
 from ..formats.blackbox import (
     BEGIN_FRAME,
+    DATA_ROWS,
     LOSS_FRAME,
     MERGE_FRAME,
     SNAPSHOT_FRAME,
@@ -195,6 +196,15 @@ def find_record(
     if mode_step in boxed:
         return replace(record, raw={**boxed[mode_step].raw, **record.raw})
     return record
+
+
+def drawn_rows(frames: Iterable[Frame]) -> dict[int, Any]:
+    """Return the rows that were drawn last before each call of a model, by the frame's number."""
+    return {
+        frame.sequence: frame.arrays[DATA_ROWS]
+        for frame in frames
+        if frame.kind == BEGIN_FRAME and DATA_ROWS in frame.arrays
+    }
 
 
 def find_learning_rates(trial: Trial, frames: Sequence[Frame]) -> dict[int, dict[int, float]]:

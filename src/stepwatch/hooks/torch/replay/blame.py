@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from textwrap import shorten
 from typing import Any
 
@@ -15,13 +16,14 @@ from ....trial.alternatives import Alternative
 from ....trial.recording import Recording
 from ..internals import Loss
 from ..tensors import Array
-from .feed import DATA_ROWS
 from .replay import LearningRates, ReplayHook
 
 _REDUCED = ("mean", "sum", "batchmean")
 _MOST_ROWS = 4096
 #: So many rows are looked up in the data set; so long is what is shown of one.
 _MOST_CHECKED, _SHOWN = 10, 200
+#: So many batches are drawn before the first of them is trained on, at most.
+_MOST_AHEAD = 4
 
 
 class BlameHook(ReplayHook):
@@ -33,9 +35,13 @@ class BlameHook(ReplayHook):
     Args:
         recording: The steps.
         learning_rates: As for ``ReplayHook``.
+        drawn: The rows that were drawn last before each frame that has any, by its number.
     """
 
-    def __init__(self, recording: Recording, learning_rates: LearningRates) -> None:
+    def __init__(
+        self, recording: Recording, learning_rates: LearningRates, drawn: Mapping[int, Array]
+    ) -> None:
+        self._drawn = drawn
         self._before_last = sum(map(len, recording.steps[:-1]))
         self._loss: torch.nn.Module | None = None  # the module that is about to be called
         self._is_busy = False
@@ -104,25 +110,39 @@ class BlameHook(ReplayHook):
         self._name_rows(frame)
 
     def _name_rows(self, frame: Frame) -> None:
-        """Say of which rows of the script's data set the batch was made, and check it there."""
-        known = frame.arrays.get(DATA_ROWS)
+        """Say of which rows of the script's data set the batch was made, and check it there.
+
+        Where batches are fetched ahead, as by accelerate, the rows that were drawn last are those
+        of a later batch: its own were before them.
+        """
         call = self._num_forwards - 1 - self._before_last
         own = [one for one in self.facts["rows"] if one["call"] == call]
-        if known is None or len(known) != len(own):
-            return
-        iterator = self._tracker.rows.iterator
-        data = getattr(iterator() if iterator is not None else None, "_dataset", None)
-        batch = [one for key, one in frame.arrays.items() if key.startswith("batch/") and one.ndim]
         worst = sorted(own, key=lambda one: (badness(one["loss"]), badness(one["gradient"])))[
             -_MOST_CHECKED:
         ]
-        for one in own:
-            one["index"] = int(known[one["row"]])
-        for one in worst if data is not None else ():
-            try:
-                one["checked"], one["shown"] = _looked_up(data, one["index"], batch, one["row"])
-            except Exception:  # noqa: BLE001  a data set is somebody's code
+        numbers = sorted(number for number in self._drawn if number <= frame.sequence)
+        drawn = [self._drawn[number] for number in numbers[: -_MOST_AHEAD - 1 : -1]]
+        for rows in (*drawn, *drawn[:1]):  # where none is it, that of the batch itself
+            if len(rows) != len(own):
+                continue
+            for one in own:
+                one["index"] = int(rows[one["row"]])
+            if self._check(worst, frame):
                 return
+
+    def _check(self, rows: Sequence[dict[str, Any]], frame: Frame) -> bool:
+        """Look rows up in the script's data set; return whether any is there what it was."""
+        iterator = self._tracker.rows.iterator
+        data = getattr(iterator() if iterator is not None else None, "_dataset", None)
+        if data is None:
+            return True
+        batch = [one for key, one in frame.arrays.items() if key.startswith("batch/") and one.ndim]
+        try:
+            for one in rows:
+                one["checked"], one["shown"] = _looked_up(data, one["index"], batch, one["row"])
+        except Exception:  # noqa: BLE001  a data set is somebody's code
+            return True
+        return any(one["checked"] for one in rows)
 
 
 def badness(number: float) -> float:
@@ -150,4 +170,4 @@ def _has_nan(array: Array) -> bool:
 def make(recording: Recording, task: Any, change: Alternative) -> BlameHook:
     """Return the hook for a task of ``cli.replays``."""
     del change
-    return BlameHook(recording, task.learning_rates)
+    return BlameHook(recording, task.learning_rates, task.drawn)

@@ -15,7 +15,14 @@ import torch
 from ....capture.black_box import NON_FINITE
 from ....capture.open_step import OpenStep
 from ....capture.recorder import Recorder
-from ....formats.blackbox import BEGIN_FRAME, LOSS_FRAME, MERGE_FRAME, SNAPSHOT_FRAME, TRIGGER_FRAME
+from ....formats.blackbox import (
+    BEGIN_FRAME,
+    DATA_ROWS,
+    LOSS_FRAME,
+    MERGE_FRAME,
+    SNAPSHOT_FRAME,
+    TRIGGER_FRAME,
+)
 from ....model.steps import Mode
 from ..internals import call_keywords, in_transform
 from ..models import Names, Optimizers, model_state
@@ -35,8 +42,6 @@ from .snapshot import (
 _FACTS_BYTES = 16 * 1024
 # Each forward copies the states of the random generators.
 MOST_FORWARDS = 16
-#: The array of a frame with the rows of the data set that the batch was made of.
-DATA_ROWS = "rows"
 Array = npt.NDArray[np.generic]
 _NOTHING: Mapping[str, Array] = {}
 CallParams = ParamSpec("CallParams")

@@ -1,0 +1,1 @@
+"""How often ``stepwatch blame`` has the row that was planted first."""
