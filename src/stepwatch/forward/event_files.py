@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .last_made import LastMade
-from .tracker import Finding, RunSummary, Tracker, finding_text
+from .tracker import Finding, RunSummary, Tracker, finding_text, markdown_text
 
 _MODULES = ("torch.utils.tensorboard.writer", "tensorboardX.writer")
 
@@ -20,6 +20,7 @@ class TensorBoard(Tracker):
 
     def __init__(self) -> None:
         self._writer = LastMade(_MODULES, "SummaryWriter")
+        self._step = 0
 
     def prepare(self) -> None:
         self._writer.begin()
@@ -32,17 +33,17 @@ class TensorBoard(Tracker):
 
     def finding(self, run: Any, finding: Finding, number: int) -> None:
         step = max(finding.step, 0)
-        text = finding_text(finding).replace("\n", "  \n")  # a break in Markdown
-        run.add_text("stepwatch/finding", text, step)
+        text = markdown_text(finding_text(finding))
+        run.add_text("stepwatch/finding", text.replace("\n", "  \n"), step)  # a break in Markdown
         run.add_scalar("stepwatch/findings", number, step)
 
     def scalars(self, run: Any, step: int, values: Mapping[str, float]) -> None:
+        self._step = step
         for name, value in values.items():
             run.add_scalar(f"stepwatch/{name}", value, step)
 
     def summary(self, run: Any, summary: RunSummary) -> None:
-        rows = [f"| {name} | {value} |" for name, value in summary.values().items()]
-        run.add_text("stepwatch/verdict", "\n".join(["| | |", "|---|---|", *rows]))
+        run.add_text("stepwatch/verdict", summary.markdown(), self._step)
         run.flush()
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..hooks.patching import Function, PatchSet
 from .last_made import LastMade
-from .tracker import Finding, RunSummary, Tracker, finding_text
+from .tracker import Finding, RunSummary, Tracker, finding_detail, finding_text, finding_title
 
 _LEVELS = {"info": "INFO", "warning": "WARN", "error": "ERROR"}
 _LOGGING = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -46,8 +46,8 @@ class Wandb(Tracker):
     def finding(self, run: Any, finding: Finding, number: int) -> None:
         # one alert a minute is sent under one title, unless a shorter time is given
         run.alert(
-            f"stepwatch: {finding.rule}"[:63],
-            finding_text(finding),
+            finding_title(finding)[:63],
+            finding_detail(finding),
             level=_LEVELS[finding.severity],
             wait_duration=0.001,
         )
@@ -68,6 +68,7 @@ class Wandb(Tracker):
 
 # What fits into a tag of MLflow, and a run of a file store takes no longer one.
 _LONGEST_TAG = 4_500
+_DESCRIPTION = "mlflow.note.content"
 
 
 class Mlflow(Tracker):
@@ -78,6 +79,7 @@ class Mlflow(Tracker):
         self._active = LastMade(["mlflow.tracking.fluent"], "ActiveRun")
         self._last: Any = None
         self._lines: dict[str, list[str]] = {}
+        self._described: dict[str, str] = {}
 
     def prepare(self) -> None:
         self._active.begin()
@@ -106,6 +108,14 @@ class Mlflow(Tracker):
         client = self._client()
         for name, value in summary.values().items():
             client.set_tag(run, f"stepwatch.{name}", str(value)[:_LONGEST_TAG])
+        self._describe(client, run, summary)
+
+    def _describe(self, client: Any, run: Any, summary: RunSummary) -> None:
+        """Write the description of a run that has none but ours; its page begins with that."""
+        written = client.get_run(run).data.tags.get(_DESCRIPTION, "")
+        if written in ("", self._described.get(run)):
+            self._described[run] = summary.markdown()[:_LONGEST_TAG]
+            client.set_tag(run, _DESCRIPTION, self._described[run])
 
     def close(self) -> None:
         self._active.end()
@@ -132,15 +142,14 @@ class Trackio(Tracker):
         return self._made.get()
 
     def finding(self, run: Any, finding: Finding, number: int) -> None:
-        self._alert(run, f"stepwatch: {finding.rule}", finding_text(finding), finding.severity)
+        self._alert(run, finding_title(finding), finding_detail(finding), finding.severity)
 
     def scalars(self, run: Any, step: int, values: Mapping[str, float]) -> None:
         run.log_system({f"stepwatch/{name}": one for name, one in values.items()})
 
     def summary(self, run: Any, summary: RunSummary) -> None:
-        text = "\n".join(f"{name}: {value}" for name, value in summary.values().items())
         severity = "info" if summary.advice.startswith("CONTINUE") else "warning"
-        self._alert(run, f"stepwatch: {summary.verdict}", text, severity)
+        self._alert(run, summary.title(), summary.text(), severity)
 
     def before_end(self, run: Any, call: Callable[[], None]) -> Callable[[], None]:
         return _before(run, "finish", call)
@@ -151,6 +160,8 @@ class Trackio(Tracker):
     @staticmethod
     def _alert(run: Any, title: str, text: str, severity: str) -> None:
         levels = sys.modules["trackio"].AlertLevel
+        # its page shows a break as a space
+        text = text.replace("\n", " — ")
         run.alert(title=title, text=text, level=getattr(levels, _LEVELS[severity]))
 
 

@@ -136,13 +136,13 @@ class Prometheus(Tracker):
     def _write(self) -> None:
         lines = []
         for name, value in sorted(self._values.items()):
-            lines += [f"# TYPE stepwatch_{name} gauge", self._sample(name, value)]
+            lines += [*_about(name), self._sample(name, value)]
         if self._found:
-            lines.append("# TYPE stepwatch_rule_findings gauge")
+            lines += _about("rule_findings")
             found = sorted(self._found.items())
             lines += [self._sample("rule_findings", count, rule=rule) for rule, count in found]
         if self._verdict:
-            lines.append("# TYPE stepwatch_verdict gauge")
+            lines += _about("verdict")
             lines.append(self._sample("verdict", 1, verdict=self._verdict))
         aside = self._path.with_suffix(".aside")  # of a name that is not collected
         aside.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -153,6 +153,22 @@ class Prometheus(Tracker):
         written = ",".join(f'{key}="{_escaped(text)}"' for key, text in pairs)
         number = "NaN" if math.isnan(value) else f"{value:g}" if math.isinf(value) else repr(value)
         return f"stepwatch_{name}{{{written}}} {number.replace('inf', 'Inf')}"
+
+
+_HELP = {
+    "findings": "How much the rules found in the training.",
+    "gradient_norm": "L2 norm of all gradients of the last step in full.",
+    "loss": "Loss of the last training step.",
+    "rule_findings": "How much a rule found, without what only follows from others.",
+    "step": "The last training step, counted from 0.",
+    "steps_per_second": "Training steps a second, on average.",
+    "verdict": "1 for the verdict that the label names.",
+}
+
+
+def _about(name: str) -> list[str]:
+    """Return the lines that come before the samples of a gauge."""
+    return [f"# HELP stepwatch_{name} {_HELP[name]}", f"# TYPE stepwatch_{name} gauge"]
 
 
 def _escaped(text: str) -> str:

@@ -7,6 +7,7 @@ package that it is for: whether a script has a run of it open can be seen from `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
@@ -15,7 +16,15 @@ from ..judge.advice import advise
 from ..judge.headline import Headline
 from ..model.finding import Finding
 
-__all__ = ["Finding", "RunSummary", "Tracker", "finding_text"]
+__all__ = [
+    "Finding",
+    "RunSummary",
+    "Tracker",
+    "finding_detail",
+    "finding_text",
+    "finding_title",
+    "markdown_text",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +34,7 @@ class RunSummary:
     Args:
         verdict: One of ``headline.Outcome``.
         headline: One sentence.
-        advice: A word for schedulers, with its reason; see ``judge.advice``.
+        advice: A word for schedulers, with its step; see ``judge.advice``.
         cause: The rule that found first what is most severe; empty for none.
         remedy: What to do about it; empty for nothing.
         findings: How many there are.
@@ -44,12 +53,34 @@ class RunSummary:
     def of(cls, head: Headline, findings: int, run: str) -> RunSummary:
         """Return the summary of a headline."""
         cause = "" if head.cause is None else head.cause.rule
-        advice = advise(head).line()
+        advice = advise(head).order()
         return cls(head.outcome, head.line, advice, cause, head.remedy, findings, run)
 
     def values(self) -> dict[str, str | int]:
         """Return what is not empty, by name."""
         return {name: value for name, value in asdict(self).items() if value != ""}
+
+    def title(self) -> str:
+        """Return the verdict in a few words, for what has room for no more."""
+        return f"stepwatch verdict: {self.verdict}, {self.advice}"
+
+    def text(self) -> str:
+        """Return it as lines, the most important one first, without what ``title`` says."""
+        count = f"{self.findings} finding{'' if self.findings == 1 else 's'}"
+        return "\n".join(filter(None, [self.headline, self.remedy, f"{count}, in {self.run}"]))
+
+    def markdown(self) -> str:
+        """Return all of it as Markdown, for what shows it as a page."""
+        facts = [
+            ("verdict", self.verdict),
+            ("advice", self.advice),
+            ("cause", self.cause and f"`{self.cause}`"),
+            ("findings", self.findings),
+            ("run", f"`{self.run}`"),
+        ]
+        listed = [f"- {name}: {value}" for name, value in facts if value != ""]
+        head = f"**{markdown_text(self.headline)}**"
+        return "\n\n".join(filter(None, [head, markdown_text(self.remedy), "\n".join(listed)]))
 
 
 class Tracker:
@@ -93,6 +124,36 @@ class Tracker:
 
     def close(self) -> None:
         """Called after all else."""
+
+
+def markdown_text(text: str) -> str:
+    """Return a text that Markdown shows as it is.
+
+    Example:
+        >>> print(markdown_text("0.weight_ih is <nan> * 2"))
+        0.weight\\_ih is \\<nan\\> \\* 2
+    """
+    return re.sub(r"([\\`*_<>\[\]#|])", r"\\\1", text)
+
+
+def finding_title(finding: Finding) -> str:
+    """Return the title of an alert about a finding.
+
+    Example:
+        >>> finding_title(Finding("loss_spike", 7, "", "9 is far above 1"))
+        'stepwatch: Loss spike, step 7'
+    """
+    return f"stepwatch: {finding.heading()}"
+
+
+def finding_detail(finding: Finding) -> str:
+    """Return what an alert says beneath its title: what was seen, and what to do about it.
+
+    Example:
+        >>> finding_detail(Finding("loss_spike", 7, "", "9 is far above 1", remedy="look at it"))
+        '9 is far above 1 (loss_spike)\\nlook at it'
+    """
+    return "\n".join(filter(None, [f"{finding.message} ({finding.rule})", finding.remedy]))
 
 
 def finding_text(finding: Finding) -> str:

@@ -35,6 +35,10 @@ class Advice:
     step: int | None
     reason: str
 
+    def order(self) -> str:
+        """Return what to do, without the reason: the word, and the step where it has one."""
+        return self.word if self.step is None else f"{self.word} step {self.step}"
+
     def line(self) -> str:
         """Return it in one line.
 
@@ -42,8 +46,7 @@ class Advice:
             >>> Advice("ROLL_BACK", 30, "the loss is nan").line()
             'ROLL_BACK step 30: the loss is nan'
         """
-        where = "" if self.step is None else f" step {self.step}"
-        return f"{self.word}{where}: {' '.join(self.reason.split())}"
+        return f"{self.order()}: {' '.join(self.reason.split())}"
 
 
 def advise(headline: Headline) -> Advice:

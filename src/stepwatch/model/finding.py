@@ -72,7 +72,7 @@ class Finding:
             >>> Finding("loss_spike", 7, "loss/mse_loss", "9 is far above 1").headline()
             'Loss spike, step 7: 9 is far above 1 (loss_spike)'
         """
-        return f"{self._heading()}: {self.message} ({self.rule})"
+        return f"{self.heading()}: {self.message} ({self.rule})"
 
     def lines(self) -> list[str]:
         """Return it as lines: what, where and the rule, then what was seen and what to do.
@@ -82,11 +82,17 @@ class Finding:
             ['Loss spike, step 7 (loss_spike)', '9 is far above 1']
         """
         return [
-            f"{self._heading()} ({self.rule})",
+            f"{self.heading()} ({self.rule})",
             *filter(None, (self.message, self.remedy)),
         ]
 
-    def _heading(self) -> str:
+    def heading(self) -> str:
+        """Return what was found and where, in a few words.
+
+        Example:
+            >>> Finding("loss_spike", 7, "loss/mse_loss", "9 is far above 1").heading()
+            'Loss spike, step 7'
+        """
         return f"{self.title[:1].upper()}{self.title[1:]}, {self.where()}"
 
     @property

@@ -38,7 +38,9 @@ def train(log):
         optimizer.step()
         log(step, loss.item())
 """
-FOUND = "First value that is not finite, step 30: loss is NaN from step 30"
+WHERE, WHAT = "First value that is not finite, step 30", "loss is NaN from step 30"
+FOUND = f"{WHERE}: {WHAT}"
+HEADLINE = f"{WHERE}: L{WHAT[1:]}"
 
 
 def watched(folder, script, *options, **variables):
@@ -73,7 +75,8 @@ def test_an_offline_run_of_wandb_holds_alert_summary_and_configuration(tmp_path)
     (run,) = tmp_path.glob("wandb/offline-run-*")
     data = next(run.glob("*.wandb")).read_bytes()
 
-    for text in ("stepwatch: non_finite_origin", FOUND, "ROLL_BACK step 30", "stepwatch_run"):
+    alert = (f"stepwatch: {WHERE}", WHAT, "(non_finite_origin)")
+    for text in (*alert, HEADLINE, "ROLL_BACK step 30", "stepwatch_run"):
         assert text.encode() in data
     steps = list(Trial(run).tensor("metric/mine").steps())
     assert list(range(60)) == steps
@@ -95,9 +98,27 @@ def test_a_run_of_mlflow_holds_tags_and_metrics(tmp_path):
         ).fetchall()
 
     assert "found" == tags["stepwatch.verdict"]
-    assert tags["stepwatch.advice"].startswith("ROLL_BACK step 30")
+    assert "ROLL_BACK step 30" == tags["stepwatch.advice"]
+    assert tags["mlflow.note.content"].startswith(f"**{HEADLINE}")
     assert tags["stepwatch.found"].startswith(FOUND)
     assert [(1.0, 30)] == found
+
+
+def test_a_description_that_the_script_gave_its_run_of_mlflow_stays(tmp_path):
+    """The page of a run begins with it; where there is none, ours stands there."""
+    pytest.importorskip("mlflow")
+    watched(
+        tmp_path,
+        "import mlflow\n"
+        "mlflow.set_tracking_uri('sqlite:///m.db')\n"
+        "with mlflow.start_run(description='mine'):\n"
+        "    train(lambda step, loss: None)\n",
+    )
+    with sqlite3.connect(tmp_path / "m.db") as database:
+        tags = dict(database.execute("select key, value from tags"))
+
+    assert "mine" == tags["mlflow.note.content"]
+    assert "found" == tags["stepwatch.verdict"]
 
 
 def test_a_project_of_trackio_holds_alerts(tmp_path):
@@ -115,8 +136,11 @@ def test_a_project_of_trackio_holds_alerts(tmp_path):
         alerts = database.execute("select title, text, level from alerts").fetchall()
         steps = [step for (step,) in database.execute("select step from metrics order by step")]
 
-    assert ["stepwatch: non_finite_origin", "stepwatch: found"] == [title for title, *_ in alerts]
-    assert alerts[0][1].startswith(FOUND)
+    expected = [f"stepwatch: {WHERE}", "stepwatch verdict: found, ROLL_BACK step 30"]
+    assert expected == [title for title, *_ in alerts]
+    assert alerts[0][1].startswith(WHAT)
+    assert " (non_finite_origin) — " in alerts[0][1]
+    assert alerts[1][1].startswith(HEADLINE)
     assert ["error", "warn"] == [level for *_, level in alerts]
     assert list(range(60)) == steps
 
@@ -140,7 +164,9 @@ def test_files_of_tensorboard_hold_texts_and_markers(tmp_path):
 
     ((step, text),) = texts("stepwatch/finding")
     assert (30, True) == (step, text.startswith(FOUND))
-    assert "| verdict | found |" in texts("stepwatch/verdict")[-1][1]
+    ((step, text),) = texts("stepwatch/verdict")
+    assert (59, True) == (step, text.startswith(f"**{HEADLINE}"))
+    assert "\n- verdict: found\n- advice: ROLL_BACK step 30\n" in text
     assert [(30, 1.0)] == [(one.step, one.value) for one in held.Scalars("stepwatch/findings")]
     assert 60 == len(held.Scalars("mine"))
 
@@ -158,9 +184,11 @@ def test_an_offline_experiment_of_comet_holds_texts_and_values(tmp_path):
     (archive,) = tmp_path.glob("c/*.zip")
     with zipfile.ZipFile(archive) as held:
         messages = held.read("messages.json").decode()
+        texts = [held.read(name).decode(errors="ignore") for name in held.namelist()]
 
     assert '"key":"stepwatch/verdict"' in messages.replace(" ", "")
-    assert FOUND.partition(": ")[2] in messages
+    assert HEADLINE in messages
+    assert any(text.startswith(FOUND) for text in texts)
 
 
 def test_an_offline_task_of_clearml_holds_properties_and_tags(tmp_path):
@@ -254,7 +282,10 @@ def test_a_file_for_prometheus_is_one_that_it_reads(tmp_path):
         one for family in parser.text_string_to_metric_families(text) for one in family.samples
     ]
     found = {one.name: one for one in samples}
+    # promtool refuses a gauge without
+    helps = [line.split()[2] for line in text.splitlines() if line.startswith("# HELP ")]
 
+    assert sorted(found) == sorted(helps)
     assert 59 == found["stepwatch_step"].value
     assert "found" == found["stepwatch_verdict"].labels["verdict"]
     assert "non_finite_origin" == found["stepwatch_rule_findings"].labels["rule"]
