@@ -141,7 +141,10 @@ class TestSpread:
         """Its work changed nothing, so it may."""
         assert [(0, 2)] == list(spread(die_once, [(str(tmp_path / "died"),)]))
 
-    def test_a_node_that_is_lost_is_named_and_what_it_did_is_done_again(self, cluster, tmp_path):
+    def test_a_node_that_is_lost_is_named_and_what_it_did_is_done_again(
+        self, cluster, tmp_path, capsys
+    ):
+        """Nothing of that stands on standard output, where a verb may print JSON."""
         added = cluster.add_node(num_cpus=1)
         cluster.wait_for_nodes()
         said, calls = [], [(str(tmp_path), number) for number in range(12)]
@@ -162,6 +165,7 @@ class TestSpread:
         assert {number: number for number in range(12)} == done
         assert 1 == len(said)
         assert added.node_id[:8] in said[0]
+        assert "" == capsys.readouterr().out
 
     def test_a_call_that_always_dies_is_an_error_of_one_line(self, cluster):
         with pytest.raises(ClusterUnavailable, match="lost who did the work"):

@@ -33,7 +33,20 @@ def connect(*, show_output: bool = False) -> ModuleType:
             raise ClusterUnavailable(
                 "there is no Ray cluster; set RAY_ADDRESS, or begin one with: ray start --head"
             ) from None
+        if not show_output:
+            _silence(ray)
     return ray
+
+
+def _silence(ray: ModuleType) -> None:
+    """Keep Ray from printing to standard output what its nodes say when one of them dies.
+
+    It does so whatever it is told about logs, and has no option for it; there it would stand within
+    the table or the JSON that a verb prints. ``spread`` names the nodes that are lost.
+    """
+    worker = getattr(getattr(ray, "_private", None), "worker", None)
+    if hasattr(worker, "print_to_stdstream"):
+        worker.print_to_stdstream = lambda *_, **__: None
 
 
 def resources(text: str) -> dict[str, Any]:
