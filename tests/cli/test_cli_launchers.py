@@ -132,6 +132,15 @@ class TestLaunchers:
         assert ("failed", 3) == (Trial(script / "a").state, len(Trial(script / "b").steps()))
         assert ["train.py", "4"] == json.loads((script / "b/run.json").read_text())["command"]
 
+    def test_the_rank_that_deepspeed_gives_a_script_reaches_it(self, launch, script):
+        """It puts it before all that follows the module: ``-m stepwatch --local_rank=1 run …``."""
+        with (script / "train.py").open("a") as file:
+            file.write("print('given:', sys.argv[1:])\n")
+        status, out, err = launch("PYTHON -m stepwatch --local_rank=1 run -o d train.py --lr 2")
+
+        assert 0 == status, err
+        assert "given: ['--local_rank=1', '--lr', '2']" in out
+
     def test_options_are_left_to_no_further_process(self, launch, script):
         """What a watched script starts is not told where to write."""
         text = "import os\nprint('left:', os.environ.get('STEPWATCH_RUN_OPTIONS'))\n"

@@ -23,6 +23,8 @@ from ..plugins import registry
 
 GROUP = "stepwatch.commands"
 ERROR_STATUS = 2
+#: Where the context of a verb keeps an argument of the script that a launcher put before the verb.
+LOCAL_RANK = "stepwatch.local_rank"
 #: Options of every verb that has none of that name, and what a context's ``meta`` has of them.
 NO_COLOR, QUIET, VERBOSE, OUTPUT = "--no-color", "--quiet", "--verbose", "--output"
 
@@ -184,6 +186,13 @@ def _print_version(context: click.Context, option: click.Parameter, wanted: bool
     context.exit()
 
 
+def _keep_local_rank(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    """Keep what deepspeed gives to the script, which it puts before all that follows a module."""
+    del option
+    if value is not None:
+        context.meta[LOCAL_RANK] = (f"--local_rank={value}",)
+
+
 @click.group(
     cls=_Verbs,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -197,6 +206,13 @@ def _print_version(context: click.Context, option: click.Parameter, wanted: bool
     expose_value=False,
     callback=_print_version,
     help="Show the version, and whether the kernel is compiled.",
+)
+@click.option(
+    "--local_rank",
+    "--local-rank",
+    hidden=True,
+    expose_value=False,
+    callback=_keep_local_rank,
 )
 @click.pass_context
 def command(context: click.Context) -> None:

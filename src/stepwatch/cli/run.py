@@ -41,6 +41,7 @@ from .launchers import (
     launch,
     run_option,
 )
+from .main import LOCAL_RANK
 from .script_command import SCRIPT_EPILOG, SCRIPT_SETTINGS
 from .session import MakeFrameworks
 
@@ -277,6 +278,7 @@ def run(
     they were. SCRIPT may be a launcher with its own options and script: torchrun, accelerate
     launch, deepspeed, python, uv run, mpirun, srun.
     """
+    arguments = (*click.get_current_context().meta.get(LOCAL_RANK, ()), *arguments)
     load_format(run_format)
     specs = rule_specs(rules, DEFAULT_RULES)
     watched = parse_rules(specs)

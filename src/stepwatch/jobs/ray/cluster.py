@@ -45,7 +45,7 @@ def _silence(ray: ModuleType) -> None:
     the table or the JSON that a verb prints. ``spread`` names the nodes that are lost.
     """
     worker = getattr(getattr(ray, "_private", None), "worker", None)
-    if hasattr(worker, "print_to_stdstream"):
+    if worker is not None and hasattr(worker, "print_to_stdstream"):
         worker.print_to_stdstream = lambda *_, **__: None
 
 
