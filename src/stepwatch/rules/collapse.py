@@ -65,6 +65,7 @@ class GanCollapse(Rule):
         self._games: Series[str, _Game] = Series(self.window)
         self._roles: defaultdict[str, _Roles] = defaultdict(_Roles)
         self._paces: defaultdict[str, OptimizerPace] = defaultdict(OptimizerPace)
+        self._in_turn: set[str] = set()  # the workers whose script trains two models in turn
 
     def concerns(self, step: StepView) -> bool:
         return any(one.info.function in _LEAST for one in step.tensors("losses"))
@@ -72,6 +73,8 @@ class GanCollapse(Rule):
     def check(self, step: StepView) -> Findings:
         for worker in step.workers:
             self._paces[worker].add(step, worker)
+            if not math.isnan(step.scalar("loop/takes_turns", worker)):
+                self._in_turn.add(worker)
             game = self._roles[worker].game(step, worker)
             if game is None:
                 continue
@@ -86,7 +89,8 @@ class GanCollapse(Rule):
             won = others < self.max_discriminator and generator > self.min_generator
             if won and now >= before:
                 yield self._finding(step, worker, generator, others)
-            if self._paces[worker].are_two and together < self.helps * game.least:
+            are_two = self._paces[worker].are_two or worker in self._in_turn
+            if are_two and together < self.helps * game.least:
                 yield self._helped(step, worker, together, game.least)
 
     def unevaluated(self) -> str | None:
@@ -133,7 +137,7 @@ class _Game:
     Args:
         generator: The largest of those that want samples called real; nan where it is not known.
         others: The sum of those beside it; nan likewise.
-        together: The sum of all.
+        together: The sum of all, without what labels between 0 and 1 leave at best.
         least: What an honest game has at least: see ``_LEAST``.
     """
 
@@ -151,17 +155,19 @@ class _Roles:
 
     def __init__(self) -> None:
         self._kinds: dict[str, str] = {}  # of each loss
+        self._floors: dict[str, float] = {}  # and what its labels leave of it at best
 
     def game(self, step: StepView, worker: str) -> _Game | None:
         """Return the losses of a step, if they are those of a game."""
         parts: dict[str, list[float]] = {_REAL: [], _MADE: [], _BOTH: [], _GAME: [], _TURNED: []}
-        least = math.inf
+        least, floors = math.inf, 0.0
         for loss in step.tensors("losses", worker=worker):
             if loss.info.function not in _LEAST:
                 continue
             label = of_same_loss(step, loss, "label")
             if label is not None:
                 self._kinds[loss.name] = _kind(loss, label)
+                self._floors[loss.name] = _floor(loss, label)
             kind = self._kinds.get(loss.name)
             if kind in (_GAME, _TURNED):
                 total, most = loss.statistics.sum, loss.statistics.max
@@ -171,12 +177,13 @@ class _Roles:
             if kind in parts:
                 count = loss.statistics.count
                 parts[kind].append(loss.statistics.sum * (2 / count if kind == _BOTH else 1))
+                floors += self._floors[loss.name] * (2 if kind == _BOTH else 1)
                 least = min(least, _LEAST[loss.info.function])
         real, made, both = parts[_REAL], parts[_MADE], parts[_BOTH]
         one, other = len(real) + len(both), len(made) + len(both)
         if min(one, other) < 1 or one + other < _LOSSES:
             return None
-        together = sum(real) + sum(made) + sum(both)
+        together = sum(real) + sum(made) + sum(both) - floors
         if len(real) < 2 or not made or least < _LEAST[BINARY[0]]:
             return _Game(math.nan, math.nan, together, least)
         return _Game(max(real), sum(real) - max(real) + sum(made), together, least)
@@ -188,12 +195,22 @@ def _kind(loss: TensorView, label: TensorView) -> str:
     count, mean = loss.statistics.count, label.statistics.mean
     if least == most and 0 <= most <= 1 and count == 1:
         return _REAL if most > 0.5 else _MADE
-    if (least, most) != (0, 1):
-        return ""
     # No other labels have just these means at step after step. Where one line computes several
-    # losses, they are one tensor.
-    if abs(mean - 1 / 2) < _EXACT and count in (1, 2):
-        return _BOTH
-    if count == _LOSSES and abs(mean - 2 / _LOSSES) < _EXACT:
+    # losses, they are one tensor. Labels of both may be softened, by one side or by both.
+    if 0 <= least < 1 / 2 < most <= 1 and count in (1, 2):
+        is_of_two = abs(label.statistics.rms**2 - (least + most) * mean + least * most) < _EXACT
+        return _BOTH if is_of_two and abs(mean - (least + most) / 2) < _EXACT else ""
+    if (least, most) != (0, 1) or count != _LOSSES:
+        return ""
+    if abs(mean - 2 / _LOSSES) < _EXACT:
         return _GAME
-    return _TURNED if count == _LOSSES and abs(mean - 1 / _LOSSES) < _EXACT else ""
+    return _TURNED if abs(mean - 1 / _LOSSES) < _EXACT else ""
+
+
+def _floor(loss: TensorView, label: TensorView) -> float:
+    """Return the mean entropy of the smallest and the largest label, which no loss falls below."""
+    if loss.info.function not in BINARY:
+        return 0.0
+    ends = label.record.statistics[label.row, [MIN, MAX]]
+    shares = np.clip([ends, 1 - ends], 1e-300, 1)
+    return float(-(shares * np.log(shares)).sum() / 2)

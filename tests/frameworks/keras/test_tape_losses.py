@@ -234,3 +234,90 @@ def test_a_frozen_normalization_of_a_trained_model_is_meant(tmp_path):
             optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
 
     assert [] == list(watch(Trial(tmp_path / "run"), ["training_mode"]))
+
+
+LATENT, SIZE = 2, 32
+
+
+def _network(inputs, outputs):
+    sizes = [(inputs, 32), (32, outputs)]
+    return [tf.Variable(RNG.normal(0, 0.3, size).astype("float32")) for size in sizes]
+
+
+def _through(network, x):
+    return tf.nn.leaky_relu(x @ network[0]) @ network[1]
+
+
+def _judged_as(label, logits):
+    labels = tf.fill(tf.shape(logits), label)
+    return tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
+
+
+def _plays(wrap, wants, *, real=1.0):
+    """Train two networks by tapes, and move their weights by hand.
+
+    Args:
+        wrap: Of the step, such as ``tf.function``.
+        wants: The label that the generator wants its samples to have.
+        real: That of real samples.
+    """
+    generator, discriminator = _network(LATENT, 2), _network(2, 1)
+
+    def moves(loss, tape, network):
+        for weight, gradient in zip(network, tape.gradient(loss, network), strict=True):
+            weight.assign_sub(0.2 * gradient)
+
+    def step(points):
+        made = _through(generator, tf.random.normal((SIZE, LATENT)))
+        both = tf.concat([made, points], 0)
+        labels = tf.concat([tf.zeros((SIZE, 1)), tf.fill((SIZE, 1), real)], 0)
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(
+                tf.nn.sigmoid_cross_entropy_with_logits(labels, _through(discriminator, both))
+            )
+        moves(loss, tape, discriminator)
+        with tf.GradientTape() as tape:
+            made = _through(generator, tf.random.normal((SIZE, LATENT)))
+            loss = tf.reduce_mean(_judged_as(wants, _through(discriminator, made)))
+        moves(loss, tape, generator)
+
+    step = wrap(step)
+    for _ in range(200):
+        step(tf.constant(3 + 0.2 * RNG.normal(size=(SIZE, 2)).astype("float32")))
+
+
+@pytest.mark.parametrize("wrap", [lambda step: step, tf.function], ids=["eager", "graph"])
+class TestGames:
+    """Two networks by functions of TensorFlow alone, with weights that the script moves."""
+
+    @pytest.mark.parametrize(
+        ("wants", "real", "found"),
+        [(0.0, 1.0, ["helped"]), (0.0, 0.9, ["helped"]), (1.0, 1.0, []), (1.0, 0.9, [])],
+    )
+    def test_a_generator_that_wants_to_be_recognized_is_found(
+        self, wrap, wants, real, found, tmp_path
+    ):
+        """Also where labels of real samples are softened, so that no loss comes near 0."""
+        tf.random.set_seed(0)
+        with TensorFlowHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            _plays(wrap, wants, real=real)
+        alarms = watch(Trial(tmp_path / "run"), ["gan_collapse"])
+
+        assert found == [one.condition for one in alarms if one.rule == "gan_collapse"][:1]
+
+    def test_one_loss_by_the_weights_of_two_parts_is_no_game(self, wrap, tmp_path):
+        """As of an encoder and a decoder, by a tape that stays."""
+        parts = _network(4, 1)
+
+        def step(x):
+            with tf.GradientTape(persistent=True) as tape:
+                loss = tf.reduce_mean(tf.square(_through(parts, x)))
+            for part in parts:
+                part.assign_sub(0.1 * tape.gradient(loss, part))
+
+        step = wrap(step)
+        with TensorFlowHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            for _ in range(4):
+                step(tf.constant(X[:16]))
+
+        assert "loop/takes_turns" not in Trial(tmp_path / "run").tensor_names()

@@ -624,6 +624,8 @@ STRUCTURE = [
     Scenario("gan_collapse", partial(plays, 0.02, 0.02, wants=0.0), True),
     Scenario("gan_collapse", partial(plays, 0.02, 0.02, one_line=True, wants=0.0), True),
     Scenario("gan_collapse", partial(plays, 0.02, 0.02, real_is=0.0, wants=0.0), False),
+    Scenario("gan_collapse", partial(plays, 0.02, 0.02, real_is=0.9, wants=0.1), True),
+    Scenario("gan_collapse", partial(plays, 0.02, 0.02, real_is=0.9, wants=0.9), False),
     Scenario("gan_collapse", negative_samples, False),
     Scenario("training_mode",
              partial(classifies, _conv_normalized, **_ONE_TO_ONE, evaluate=_evaluated), True),

@@ -50,6 +50,7 @@ class TensorFlowHook(Hook):
             (tf.GradientTape, "__enter__", self._entering),
             (tf.GradientTape, "__exit__", self._leaving),
             (tf.GradientTape, "gradient", self._differentiating),
+            (tf.nn, "sigmoid_cross_entropy_with_logits", self._comparing),
             (type(tf.function(_nothing)), "__call__", self._calling),
         ):
             self._replaced.put(owner, name, wrapper)
@@ -123,6 +124,16 @@ class TensorFlowHook(Hook):
 
         return gradient
 
+    def _comparing(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def sigmoid_cross_entropy(*args: Any, **named: Any) -> Any:
+            value = original(*args, **named)
+            if not _is_called_by_keras():  # which says itself what a loss of it was given
+                given = dict(zip(("labels", "logits"), args, strict=False)) | named
+                self._tapes.compared_logits(given["logits"], given["labels"], value)
+            return value
+
+        return sigmoid_cross_entropy
+
     def _calling(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(function: Any, *args: Any, **named: Any) -> Any:
             self._tapes.calls()
@@ -138,6 +149,12 @@ class TensorFlowHook(Hook):
         if self._has_ended:
             self._has_ended = False
             self.answer()
+
+
+def _is_called_by_keras() -> bool:
+    """Return whether Keras calls what stands in the place of a function, by its wrapper."""
+    frame = sys._getframe(3)
+    return str(frame.f_globals.get("__name__")).partition(".")[0] in ("keras", "tf_keras")
 
 
 def _nothing() -> None:

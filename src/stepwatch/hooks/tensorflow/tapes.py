@@ -22,6 +22,7 @@ from ...model.steps import Mode
 from ..base import timed
 from ..evidence import Evidence
 from ..frozen_numbers import FrozenNumbers
+from ..losses import BINARY_LOGITS, LossCall
 from ..nearest import NearestSamples
 from ..observations import Observations, PackedTensors, TensorRef
 from ..script import has_discount, main_script, next_states
@@ -118,6 +119,7 @@ class _Facts:
         modules: How many layers ran that know training from evaluation,
         modules_in_eval: and how many of them as in evaluation.
         penalties: The weights and layers that have penalties for which nobody asks.
+        is_other: Whether what is differentiated is not what was differentiated before.
     """
 
     calls: dict[str, Any] = field(default_factory=dict)
@@ -126,6 +128,7 @@ class _Facts:
     modules: int = 0
     modules_in_eval: int = 0
     penalties: list[str] = field(default_factory=list)
+    is_other: bool = True
 
 
 #: Of models that are called more often than this in a step, the first batches are observed.
@@ -174,6 +177,11 @@ class Tapes:
         # What each optimizer, and each set of weights with its loss, is numbered by.
         self._optimizers: list[Any] = []
         self._losses: list[frozenset[str]] = []
+        # Of losses the functions by which they were computed, when that was looked at.
+        self._functions: dict[str, str] = {}
+        # Whether weights were differentiated by in this step, and then others.
+        self._takes_turns = False
+        self._target: Callable[[], Any] = lambda: None  # what was differentiated last
         #: The weights that were observed, and why what is not captured is not.
         self.weights: dict[str, str | None] = {}
         self.notes: set[str] = set()
@@ -225,6 +233,12 @@ class Tapes:
             self._calls.append(
                 (_scope_key(), loss_call(function, given[0], given[1], keywords), value)
             )
+
+    def compared_logits(self, logits: Any, labels: Any, value: Any) -> None:
+        """TensorFlow returned binary cross-entropies, one for each element."""
+        if self._num_recording and self._is_observing():
+            call = LossCall(BINARY_LOGITS, logits, tf.convert_to_tensor(labels))
+            self._calls.append((_scope_key(), call, value))
 
     def drawn(self, layer: Any, seed: Any, value: Any) -> None:
         """Something random was drawn, of which nothing is said here."""
@@ -349,7 +363,8 @@ class Tapes:
         named = [(self.naming.of_variable(one), one, gradient) for one, gradient in weights]
         names = frozenset(name for name, *_ in named)
         targets = self._targets(target, names)
-        facts = _Facts()
+        facts = _Facts(is_other=all(one is not self._target() for one in _flat(target)))
+        self._target = weakref.ref(_flat(target)[0])
         tensor_refs += [*targets, *self._arguments(targets, target, facts)]
         if len(targets) == 1 and (made_by := self._made_by(_flat(target)[0])) is not None:
             compared = compared_in_graph(made_by)
@@ -483,6 +498,7 @@ class Tapes:
         if names & (self._moved if self._optimizers else self._differentiated):
             self._owner.end_open()
             self._moved, self._differentiated = set(), set()
+        self._takes_turns = bool(self._differentiated) and not names & self._differentiated
         self._differentiated |= names
 
     def _is_thin_after(self, names: frozenset[str]) -> bool:
@@ -527,7 +543,9 @@ class Tapes:
         self, facts: _Facts, known: Mapping[str, Any], read: Callable[[Any], Any]
     ) -> None:
         """Add what rules need of a step and of its losses beyond statistics."""
-        if not (facts.batches or facts.calls or facts.compared or facts.modules or facts.penalties):
+        of_facts = (facts.batches, facts.calls, facts.compared, facts.modules, facts.penalties)
+        takes_turns = self._takes_turns and facts.is_other
+        if not (any(of_facts) or takes_turns):
             return
 
         def value_of(name: str) -> Any:
@@ -547,6 +565,8 @@ class Tapes:
         if step.mode is Mode.TRAIN and step.wants("policy"):
             found = end_numbers(main_script()) | (next_states() if has_discount() else {})
             evidence.numbers(step, "policy", found)
+        if takes_turns and "loop/takes_turns" not in step and step.wants("loop"):
+            evidence.numbers(step, "loop", {"loop/takes_turns": 1.0})
         if facts.modules and "loop/modules" not in step:
             modes = {"modules": facts.modules, "modules_in_eval": facts.modules_in_eval}
             evidence.numbers(step, "loop", {f"loop/{name}": one for name, one in modes.items()})
@@ -591,11 +611,24 @@ class Tapes:
         number = _index_of(names, self._losses)
         name = f"loss/loss_{number}" if number else "loss/loss"
         flat = _flat(target)
-        function = ""
         if len(flat) == 1:
-            own = [call for _, call, value in self._calls if value is flat[0]]
-            function = own[0].computed_by if own else ""
+            own = [
+                call
+                for where, call, value in self._calls
+                if value is flat[0] or (where is _scope_key() and self._is_mean(flat[0], value))
+            ]
+            if own:
+                self._functions[name] = own[0].computed_by
+        # What is run at once is not looked at in steps with only losses.
+        function = self._functions.get(name, "") if len(flat) == 1 else ""
         return [TensorRef(name, "losses", one, function=function) for one in flat]
+
+    def _is_mean(self, loss: Any, value: Any) -> bool:
+        """Return whether a loss is the mean over what a loss function returned."""
+        mean, made_by = self._made_by(loss), self._made_by(value)
+        if mean is None or made_by is None or mean.type != "Mean":
+            return False
+        return bool(mean.inputs[0].op.name == made_by.name)
 
     def _outputs(self) -> list[TensorRef]:
         """Return what layers of Keras returned in this scope since the last tape began."""
