@@ -47,6 +47,7 @@ _OF_SETUP = {
     "schedule_ends": "schedule",
     "trained_before": "model",
     "turned": "layer",
+    "sine_spread": "layer",
     "uncalled": "layer",
     "unfrozen": "layer",
     "weighted": "loss",

@@ -58,6 +58,7 @@ TITLES: Mapping[str, str] = {
     "initial_state:alike": "all units of a layer begin alike",
     "initial_state:copied": "parameter begins as a copy of an embedding",
     "initial_state:loud": "initial logits are too large",
+    "initial_state:noisy": "hidden sines begin with many periods",
     "initial_state:saturated": "layer is saturated by its initial weights",
     "input_drift": "inputs drift",
     "input_drift:evaluated": "evaluated inputs are not prepared as in training",

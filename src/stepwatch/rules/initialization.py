@@ -15,9 +15,9 @@ from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup, TensorView
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
-from ..numerics.measures import Floats, non_finite, number
+from ..numerics.measures import Floats, listed, non_finite, number
 from ..numerics.statistics import COUNT, MAX, MIN, SUM, SUM_SQ
-from .shared import is_loss, losses_of
+from .shared import is_loss, losses_of, prefixed
 
 SUMMARY = "quantiles/"
 # Where a summary holds the quantiles at 5% and 95%.
@@ -216,6 +216,8 @@ def slopes(rows: Floats) -> Floats:
     return result
 
 
+#: How far what sines are given spreads, by layer.
+SINES = "setup/sine_spread/"
 #: Logits below this are there to be left out by the softmax.
 MASK = -1e4
 
@@ -227,7 +229,9 @@ class InitialState(Rule):
     layer compute the same and get the same gradient, for good. ``saturated``: outputs of a tanh
     or a sigmoid that lie at its ends from the first step on, where its slope, which each gradient
     is multiplied by, is next to nothing (Glorot and Bengio: Understanding the difficulty of
-    training deep feedforward neural networks, 2010).
+    training deep feedforward neural networks, 2010). ``noisy``: what a sine is given by a layer of
+    other sines spreads by more than a period, so that the function is noise between samples
+    (Sitzmann et al.: Implicit neural representations with periodic activation functions, 2020).
 
     ``loud``: logits of classes with a root mean square above ``loud``, so that the loss is about as
     many nats. ``copied``, of severity info: an embedding's table of which another
@@ -259,6 +263,8 @@ class InitialState(Rule):
             yield from self._evaluate_weights(step)
             yield from self._evaluate_copies(step)
             yield from self._evaluate_logits(step)
+        for group in prefixed(step, "setup", SINES):
+            yield from self._evaluate_sines(step, group)
         for group in step.groups("outputs"):
             yield from self._evaluate_outputs(step, group)
 
@@ -319,6 +325,28 @@ class InitialState(Rule):
                     remedy="smaller first weights, above all of the last layer, or a normalization"
                     " before it",
                 )
+
+    def _evaluate_sines(self, step: StepView, group: TensorGroup) -> Findings:
+        """Judge whether what sines are given by layers of other sines goes through many periods."""
+        spreads = group.quantity("mean")
+        wide = np.flatnonzero(spreads > 2 * math.pi).tolist()
+        if not self.persists(("sines", group.record.worker), bool(wide), 1):
+            return
+        layers = [group.names[one].removeprefix(SINES) for one in wide]
+        spread = float(spreads[wide[0]])
+        yield self.finding(
+            step,
+            group.where(wide)[0],
+            f"what {listed(layers)} gives to a sine begins with a standard deviation of"
+            f" {number(spread)} (> 2 pi): it goes through many periods, and what is learnt is noise"
+            " between the samples",
+            worker=group.record.worker,
+            value=spread,
+            threshold=2 * math.pi,
+            condition="noisy",
+            remedy="draw the weights of hidden layers from a range that is divided by omega_0,"
+            " which their outputs are multiplied by: bound = sqrt(6 / n) / omega_0",
+        )
 
     def _evaluate_outputs(self, step: StepView, group: TensorGroup) -> Findings:
         worker = group.record.worker

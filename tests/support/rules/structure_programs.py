@@ -281,6 +281,47 @@ def starts(weights=None, gain=1.0, activation=nn.Tanh, steps=12):
     classifies(make, steps)
 
 
+def draws_pictures(divided=True, features=0, steps=12):
+    """A network of sines that learns a picture by its coordinates.
+
+    Args:
+        divided: The first weights of hidden layers are divided by what multiplies their outputs.
+        features: Of so many Fourier features of what gradients are taken by; 0 for none.
+    """
+    torch.manual_seed(0)
+    omega, width = 30.0, 32
+
+    class Sine(nn.Module):
+        def __init__(self, inputs, bound):
+            super().__init__()
+            self.linear = nn.Linear(inputs, width)
+            nn.init.uniform_(self.linear.weight, -bound, bound)
+
+        def forward(self, x):
+            return torch.sin(omega * self.linear(x))
+
+    class Features(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("scales", 40 * torch.randn(2, features))
+            self.linear = nn.Linear(2 * features, 2)
+
+        def forward(self, x):
+            angles = x @ self.scales
+            return self.linear(torch.cat([angles.sin(), angles.cos()], -1))
+
+    hidden = (6 / width) ** 0.5 / (omega if divided else 1)
+    layers = [Sine(2, 0.5), Sine(width, hidden), Sine(width, hidden), nn.Linear(width, 1)]
+    model = nn.Sequential(*([Features()] if features else []), *layers)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    points = (2 * torch.rand(256, 2) - 1).requires_grad_(bool(features))
+    wanted = (3 * points.detach()).sin().prod(1, keepdim=True)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        F.mse_loss(model(points), wanted).backward()
+        optimizer.step()
+
+
 def scales(steps=12):
     """Normalizations of two axes by hand, so that nothing says which parameters scale."""
 
@@ -649,6 +690,9 @@ STRUCTURE = [
     Scenario("initial_state", starts, False),
     Scenario("initial_state", partial(starts, 1.0), True),
     Scenario("initial_state", scales, False),
+    Scenario("initial_state", partial(draws_pictures, False), True),
+    Scenario("initial_state", draws_pictures, False),
+    Scenario("initial_state", partial(draws_pictures, features=16), False),
     Scenario("initial_state", partial(starts, activation=nn.Sigmoid), False),
     Scenario("initial_state", partial(starts, 0.0), True),
     Scenario("grad_accumulation_scale", partial(micro_batches, True), True),

@@ -64,6 +64,7 @@ _SAME_RANGE = frozenset({
     *("view", "reshape_alias", "unsafe_view", "squeeze", "unsqueeze", "expand", "clone", "alias"),
     *("to_copy", "transpose", "permute", "t", "select", "slice", "index", "unbind", "split"),
 })  # fmt: skip
+_SINES = frozenset({"sin", "cos"})
 # So many operations are looked at for the layer before one.
 _MOST_BEFORE = 32
 # Of so many rows what is the smallest in each tells what a mask does.
@@ -234,6 +235,50 @@ def softmaxes_of_one(loss: torch.Tensor, names: Mapping[int, str]) -> Iterator[s
             continue
         if dimension(node, len(shape)) == len(shape) - 1:
             yield _title(node, consumers, names, consumers[node])
+
+
+def sines_of_sines(
+    loss: torch.Tensor, names: Mapping[int, str]
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield what sines are given that layers make, without another activation, of other sines.
+
+    Both behind layers that are trained, so that sines of coordinates and of time are none.
+
+    Args:
+        loss: Of which no gradients were computed yet.
+        names: Of the parameters, by ``id``.
+
+    Yields:
+        The last layer before it, and what it is given, in radians.
+    """
+    for node in () if loss.grad_fn is None else forward_order(loss.grad_fn):
+        given = saved_as_is(node, "self") if operation(node) in _SINES else None
+        if given is None or not (layer := layer_before(node.next_functions[0][0], names)):
+            continue
+        sources = [one for one in _layer_inputs(node) if operation(one) in _SINES]
+        if any(next(_layer_inputs(one), None) is not None for one in sources):
+            yield layer, given.detach()
+
+
+def _layer_inputs(sine: Any) -> Iterator[Any]:
+    """Yield what layers are given whose outputs a sine is given, with nothing but linear between.
+
+    Of a layer that is given data it is the layer itself; what is linear leads on to what that was
+    given, and of all else nothing is said.
+    """
+    waiting = [(sine.next_functions[0][0], False)]
+    for _ in range(_MOST_BEFORE):
+        if not waiting:
+            return
+        node, is_behind = waiting.pop()
+        name, values = operation(node), _values_of(node)
+        is_layer = name in PRODUCTS and _weight_of(node) is not None
+        if (name in _SINES and is_behind) or (is_layer and not values):
+            yield node
+        elif is_layer or name in ("add", "sub", "neg"):
+            waiting += [(one, is_behind or is_layer) for one in values]
+        elif (name in _LINEAR or name == "div") and len(values) == 1:
+            waiting.append((values[0], is_behind))
 
 
 def norms_over_first(loss: torch.Tensor, size: int) -> Iterator[str]:

@@ -13,6 +13,7 @@ from ..autograd import (
     accumulations,
     min_max_of_masked,
     norms_over_first,
+    sines_of_sines,
     softmaxes_of_one,
     softmaxes_over_first,
 )
@@ -27,6 +28,8 @@ _MOST_GRAPHS = 4
 _LEAST_CONTRASTS = 2
 # Logits cannot tell classes apart if of the cross-entropy of a guess so much is left at best.
 _MOST_SHARE = 0.5
+# By so many rows it is known how far angles spread.
+_MOST_ROWS = 1024
 #: Times of so many rows tell an order.
 _LEAST_TIMES = 16
 
@@ -90,6 +93,8 @@ class LossGraphs:
                     known += [] if found_there is None else [found_there]
             extremes = list(min_max_of_masked(loss))
             norms = list(norms_over_first(loss, num_samples)) if num_samples else []
+            for layer, angles in sines_of_sines(loss, names):
+                found.setdefault(f"setup/sine_spread/{layer}", _spread(angles))
         found.update((f"setup/over_samples/{one}", 1.0) for one in norms)
         found.update((f"setup/masked_extreme/{one}", 1.0) for one in extremes)
         for logits in cosines:
@@ -99,6 +104,20 @@ class LossGraphs:
             if len(known) >= _LEAST_CONTRASTS and all(known):
                 found[f"setup/{what}/{model}"] = 1.0
         found.update((f"setup/risk_set/{one}", 1.0) for one in _wrong_risk_sets(loss))
+
+
+def _spread(angles: torch.Tensor) -> float:
+    """Return how far what each unit is given is from its mean over the samples.
+
+    Args:
+        angles: Shape ``[..., units]``, in radians.
+
+    Returns:
+        The root mean square; nan where one is not finite.
+    """
+    rows = angles.reshape(-1, angles.shape[-1]) if angles.dim() > 1 else angles.reshape(-1, 1)
+    rows = rows[:: -(-len(rows) // _MOST_ROWS) or 1].double()
+    return float(rows.var(0, correction=0).mean().sqrt())
 
 
 def least_share(scale: float, num_classes: int) -> float:
