@@ -85,6 +85,23 @@ class TestOverlap:
 
         assert found == [one.condition for one in judged("label_leak", steps)[0]]
 
+    @pytest.mark.parametrize(("by_reward", "found"), [(False, {"overlap"}), (True, set())])
+    def test_states_that_a_policy_acts_in_are_no_evaluation(self, by_reward, found):
+        """They are remembered, and learnt from later, as those that follow them are."""
+        random, steps = np.random.default_rng(0), []
+        for at in range(200):
+            is_train = at % 5 < 4
+            states = random.permutation(100)[:16] + (0 if is_train else 60)
+            values = {
+                "batches": {"batch/0": states[:, None].astype(np.float32)},
+                "samples": {"sample/0": states.astype(np.uint64)},
+            }
+            if by_reward and is_train:
+                values["policy"] = {"value/target": 1.0}
+            steps.append(full_step(values, at, Mode.TRAIN if is_train else Mode.EVAL))
+
+        assert found == {one.condition for one in judged("label_leak", steps)[0]}
+
     def test_samples_that_are_never_seen_again_tell_nothing(self):
         """Of an endless stream it is not known how much a look misses."""
         assert (0, False) == evaluate(trained(np.arange(100_000)), range(80))

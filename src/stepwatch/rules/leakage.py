@@ -318,6 +318,7 @@ class LabelLeak(Rule):
         self._overlaps: dict[str, Overlap] = {}  # by model
         self._models: set[str] = set()
         self._reported: set[str] = set()  # of samples that are shared
+        self._by_reward = False  # states that a policy acts in are those that it learns from
         # The largest evaluation of each loss, and a column of boosting that makes all of the gain.
         self._evaluations: dict[str, float] = {}
         self._alone: tuple[str, float, int] | None = None
@@ -326,6 +327,7 @@ class LabelLeak(Rule):
         sampled = [tensor for tensor in step.tensors("samples") if tensor.name in tensor.record.raw]
         if step.trains and begun_anew(step):
             self._overlaps.clear()
+        self._by_reward |= any("policy" in one.layout.rows_of for one in step.records)
         if step.trains and sampled:
             self._models = {tensor.name for tensor in sampled}
         for tensor in sampled:
@@ -354,7 +356,7 @@ class LabelLeak(Rule):
             is_first = is_text and step.scalar("loop/epoch", tensor.worker) < 1
             overlap.train(samples, step.train_step + 1, is_first_pass=is_first)
             return
-        if tensor.name not in self._models:
+        if tensor.name not in self._models or self._by_reward:
             return  # of a model that is not trained now, as a teacher that labels training data
         evaluation = step.scalar("evaluation/number", tensor.worker)
         is_over = "warning" in self._reported

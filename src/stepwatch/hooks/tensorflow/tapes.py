@@ -236,7 +236,10 @@ class Tapes:
 
     def compared_logits(self, logits: Any, labels: Any, value: Any) -> None:
         """TensorFlow returned binary cross-entropies, one for each element."""
-        if self._num_recording and self._is_observing():
+        # To make a tensor of labels would be an operation of the script's graph: by their number
+        # what it draws is seeded.
+        is_known = tf.is_tensor(labels) or tf.executing_eagerly()
+        if is_known and self._num_recording and self._is_observing():
             call = LossCall(BINARY_LOGITS, logits, tf.convert_to_tensor(labels))
             self._calls.append((_scope_key(), call, value))
 
