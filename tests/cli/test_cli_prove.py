@@ -33,11 +33,21 @@ if kind == "sorted":
 model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3))
 optimizer = torch.optim.Adam(model.parameters(), lr=5.0 if kind == "rate" else 0.01)
 generator = torch.Generator().manual_seed(3)
+
+def ahead(batches):
+    batches = iter(batches)
+    now = next(batches)
+    for later in batches:
+        yield now
+        now = later
+    yield now
+
 workers = 2 if kind == "workers" else 0
 step = 0
 for epoch in range({"label": 12, "large": 12, "sorted": 8, "shifted": 14}.get(kind, 2)):
     data, mixed = TensorDataset(x, y), kind != "sorted"
-    for inputs, targets in DataLoader(data, 16, mixed, generator=generator, num_workers=workers):
+    batches = DataLoader(data, 16, mixed, generator=generator, num_workers=workers)
+    for inputs, targets in ahead(batches) if kind == "ahead" else batches:
         optimizer.zero_grad()
         if kind == "shifted":
             targets = targets.roll(1)
@@ -337,6 +347,13 @@ class TestBlame:
 
         assert {True, None} == {row["checked"] for row in rows}
         assert 16 == len({row["index"] for row in rows})
+
+    @pytest.mark.slow
+    def test_rows_that_were_fetched_ahead_are_those_of_their_own_batch(self, recorded):
+        """As accelerate fetches them; the batch that was drawn last comes in the next step."""
+        rows = blame(recorded("ahead"), "ahead", 5)
+
+        assert {True, None} == {row["checked"] for row in rows}
 
     @pytest.mark.slow
     def test_shares_add_up(self, recorded):

@@ -151,20 +151,42 @@ def badness(number: float) -> float:
 
 
 def _looked_up(data: Any, index: int, batch: list[Array], row: int) -> tuple[bool, str]:
-    """Return whether a row of a data set is that of the batch, and what it is in short."""
+    """Return whether a row of a data set is that of the batch, and what it is in short.
+
+    It is by the largest of its values: others may have a class by chance.
+    """
     sample = data[index]
-    values = [one for one in tree_leaves(sample) if isinstance(one, (torch.Tensor, np.ndarray))]
+    values = [np.asarray(one) for one in tree_leaves(sample, is_leaf=_is_numbers) if _is_value(one)]
+    most = max((value.size for value in values), default=0)
     is_it = any(
-        tuple(array[row].shape) == tuple(value.shape)
-        and np.array_equal(np.asarray(array[row]), np.asarray(value), equal_nan=_has_nan(array))
+        _is_same(np.asarray(array[row]), value)
         for array in batch
         for value in values
+        if value.size == most
     )
     return is_it, shorten(repr(sample), _SHOWN, placeholder=" …")
 
 
-def _has_nan(array: Array) -> bool:
-    return array.dtype.kind == "f"
+def _is_numbers(value: object) -> bool:
+    """Return whether a list is one of numbers, as data sets of Hugging Face have them."""
+    return isinstance(value, list) and all(isinstance(one, (int, float)) for one in value)
+
+
+def _is_value(value: object) -> bool:
+    return isinstance(value, (torch.Tensor, np.ndarray, int, float)) or _is_numbers(value)
+
+
+def _is_same(given: Array, value: Array) -> bool:
+    """Return whether a row that a model was given is a value, maybe padded at one of its ends."""
+    if given.ndim == value.ndim == 1 and 0 < len(value) < len(given):
+        given = (
+            given[: len(value)] if _is_equal(given[: len(value)], value) else given[-len(value) :]
+        )
+    return given.shape == value.shape and _is_equal(given, value)
+
+
+def _is_equal(given: Array, value: Array) -> bool:
+    return np.array_equal(given, value, equal_nan=given.dtype.kind == value.dtype.kind == "f")
 
 
 def make(recording: Recording, task: Any, change: Alternative) -> BlameHook:
