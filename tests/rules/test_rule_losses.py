@@ -339,6 +339,19 @@ class TestLossNotDecreasing:
         ]
         assert found == steps_at(run("loss_not_decreasing:plain_only=true", steps))
 
+    @pytest.mark.parametrize(("weight", "found"), [(10.0, []), (1.0, ["H"])])
+    def test_a_term_may_rise_where_what_is_minimized_is_learned(self, weight, found):
+        """As labels in a distillation; of a sum without weights it is told."""
+        steps = []
+        for n in range(12):
+            hard, soft = 1 + n / 40, 0.9**n / 2
+            values = {"losses": {"H": [hard], "S": [soft]}}
+            values["loop"] = {"loop/objective": [hard + weight * soft]}
+            steps.append(step_of(values, n))
+
+        told = run("loss_not_decreasing:plain_only=true,converged_ratio=0.9", steps)
+        assert found == [one.tensor for one in told]
+
     def test_a_loss_that_is_a_small_part_is_left_out(self):
         """What is learnt is what makes the large one smaller."""
         steps = [step_of({"losses": {"L": [50.0 / (n + 1)], "S": [0.1]}}, n) for n in range(12)]

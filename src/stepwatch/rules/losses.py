@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, cast
@@ -48,6 +49,12 @@ _NEED_NOT_FALL = {
 _MANY_MODELS = 6
 
 
+# A sum of losses differs by no more than this share from what is differentiated, if that is it.
+_ROUNDED = 1e-3
+# By so many values it is known what is differentiated.
+_WHOLES = 5
+
+
 class Objectives:
     """Remembers what of a training says that its losses need not fall."""
 
@@ -58,6 +65,10 @@ class Objectives:
         self._is_forest = False  # the boosted model at hand
         self._has_turns = False  # models are updated in turn
         self._is_term = False  # what is differentiated has more terms, and was negative
+        # What is differentiated where losses are terms of it, with weights of their own: the first
+        # values, and the last ones.
+        self._first_wholes: list[float] = []
+        self._last_wholes: deque[float] = deque(maxlen=_WHOLES)
         #: Why losses were left out, or "".
         self.why = ""
 
@@ -86,6 +97,12 @@ class Objectives:
         if apart and not self.why:
             self.why = f"{min(apart)} was negative, so it need not fall"
         self._is_term |= step.mode is Mode.TRAIN and has_negative_objective(step)
+        for worker in step.workers if step.trains and len(losses) > 1 else ():
+            whole, plain = step.scalar("loop/objective", worker), sum(losses.values())
+            if abs(whole - plain) > _ROUNDED * max(abs(plain), 1):
+                self._last_wholes.append(whole)
+                if len(self._first_wholes) < _WHOLES:
+                    self._first_wholes.append(whole)
         if self._is_term:
             apart.update(losses)
             self.why = self.why or "losses are terms of what was negative, so they need not fall"
@@ -103,6 +120,12 @@ class Objectives:
             for name, loss in losses.items()
             if name not in apart and sums.get(name, least) >= least
         }
+
+    def are_learned(self, ratio: float | None) -> bool:
+        """Return whether losses are terms of what has come down to a ratio of what it was."""
+        if ratio is None or not self._first_wholes:
+            return False
+        return bool(np.median(self._last_wholes) <= ratio * np.median(self._first_wholes))
 
     def _is_opposed(self, step: StepView, num_losses: int) -> bool:
         count = step.tensor("loop/optimizer_steps")
@@ -210,7 +233,7 @@ class LossNotDecreasing(Rule):
         " optimizers update in one step, as adversarial ones do, or a script updates two models in"
         " turn, or of six or more models one after"
         " the other, as in meta-learning, one of a random forest, one that was ever negative, or"
-        " is a term of what was, one"
+        " is a term of what was, or of a weighted sum that came down to `converged_ratio`, one"
         " that is a tenth of another or less, one that is given a constant in the place of its"
         " prediction, as a commitment loss, in JAX one whose function takes advantages by that"
         " name, or a plateau below a tenth of the learning rate's peak; and compare no losses of"
@@ -341,7 +364,9 @@ class LossNotDecreasing(Rule):
             increase_percent=self.increase_percent,
             strict=self.strict,
         )
-        if self._is_converged(now, series):
+        objectives = self._objectives
+        is_learned = objectives is not None and objectives.are_learned(self.converged_ratio)
+        if self._is_converged(now, series) or (is_learned and verdict != "not finite"):
             verdict = ""
         elif verdict != "not finite" and abs(now - then) < series.noise() * (
             RISES if verdict == "rose" else 1
