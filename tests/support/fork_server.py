@@ -4,7 +4,7 @@ Most of the time of a short training goes into importing PyTorch. ``Popen`` and 
 like those of ``subprocess``, by tests that start a script or the command but do not test that.
 What a program finds is as in a new interpreter: its ``__main__``, argv, paths, streams and signals;
 PyTorch is loaded but hidden, so that importing it is an import, which ends at once. What cannot be
-had so, as a shell or options of the interpreter, is started the usual way.
+had so, as a shell, options of the interpreter or a library to preload, is started the usual way.
 
 This file is the server too, as a script of its own.
 """
@@ -71,6 +71,8 @@ class Popen(subprocess.Popen):
         program = None if executable or preexec_fn or pass_fds else _program(args)
         start_new_session, process_group = rest[-2:] if sys.version_info >= (3, 11) else (0, -1)
         shell, handles = rest[2], rest[3:9]
+        preloads = (os.environ if env is None else env).get("LD_PRELOAD")
+        program = None if preloads != os.environ.get("LD_PRELOAD") else program
         self._status = None
         if program is None or shell or start_new_session or process_group != -1 or os.name == "nt":
             super()._execute_child(*usual)
