@@ -68,7 +68,7 @@ class TestTogether:
         assert {"same statistics"} == {one["outcome"] for one in said["workers"]}
         assert (["worker_0", "worker_1"], [6]) == (list(again.workers), again.steps())
 
-    def test_each_is_told_on_a_line(self, recorded):
+    def test_each_rank_is_reported_on_a_line(self, recorded):
         """What is shown in full is that of the process that differs most."""
         lines = replay(recorded, "--step", "5", "--quiet").stdout.splitlines()
 
@@ -77,7 +77,7 @@ class TestTogether:
 
 
 class TestCannot:
-    def test_one_that_does_not_come_to_the_step_is_told_and_the_others_do_not_wait(self, recorded):
+    def test_a_failing_rank_is_reported_and_ends_the_others(self, recorded):
         """They would, in a collective."""
         (recorded / "refuses").touch()
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -13,7 +14,7 @@ from ..model.finding import plain
 from ..model.steps import Mode
 from ..trial import Trial
 from ..trial.alternatives import AS_RECORDED, Alternative
-from ..trial.recording import drawn_rows, replayable_steps
+from ..trial.recording import replayable_steps
 from .console import console, print_json, table, working
 from .keras_blame import is_of_keras, keras_rows
 from .replay import check_trusted, find_frames, find_recorded
@@ -50,7 +51,8 @@ def blame(run: str, number: int | None, limit_s: float, *, trust: bool, as_json:
     trial = Trial(run)
     of_keras = is_of_keras(trial)
     if number is None:
-        number = _step_found(trial) if of_keras else _step_to_blame(trial)
+        known = trial.steps(Mode.TRAIN) if of_keras else replayable_steps(find_frames(trial))
+        number = _step_to_blame(trial, known)
     if of_keras:
         check_trusted(trial, trust=trust)
         with working("training up to the step again"):
@@ -67,7 +69,7 @@ def blame(run: str, number: int | None, limit_s: float, *, trust: bool, as_json:
         {},
         recorded.learning_rates,
         limit_s,
-        drawn=drawn_rows(find_frames(trial)),
+        drawn=recorded.drawn,
     )
     with working("running the step again"), Replays(task, blames=True) as replays:
         replayed = replays.run(Alternative(AS_RECORDED, AS_RECORDED))
@@ -93,20 +95,13 @@ def _tell(
     _show(f"TRAIN step {number}: {len(rows)} rows, by their share of the gradient", rows)
 
 
-def _step_found(trial: Trial) -> int:
-    """Return the TRAIN step of the first finding, else the last one."""
-    findings = sorted(load_verdict(trial).findings, key=lambda one: one.step)
-    found = [one.train_step for one in findings if one.train_step is not None]
-    return next(iter([*found, *trial.steps(Mode.TRAIN)[-1:]]), 0)
-
-
-def _step_to_blame(trial: Trial) -> int:
+def _step_to_blame(trial: Trial, known: Sequence[int]) -> int:
     """Return the TRAIN step of the first finding that can be run again, else the last that can.
 
-    Raises:
-        StepUnavailable: There is no black box.
+    Args:
+        trial: The run.
+        known: The steps that can.
     """
-    known = replayable_steps(find_frames(trial))
     findings = sorted(load_verdict(trial).findings, key=lambda one: one.step)
     found = [one.train_step for one in findings if one.train_step in known]
     # Of what cannot be run again it is said why not.

@@ -101,7 +101,7 @@ def main(place: Path) -> None:
     # Written by the process that started this one.
     manifest, mode_step = pickle.loads((place / "task").read_bytes())
     from ..hooks.keras.blame import KerasBlame
-    from .replay import run_until
+    from .replay import leave_answer, run_until
 
     hook = KerasBlame(mode_step)
     answer: dict[str, Any] | str
@@ -110,9 +110,7 @@ def main(place: Path) -> None:
         answer = hook.facts
     except StepUnavailable as error:
         answer = str(error)
-    half_done = place / "part"
-    half_done.write_bytes(pickle.dumps(answer))
-    half_done.rename(place / "answer")
+    leave_answer(place / "answer", answer)
     os._exit(0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shlex
 import sys
 import time
@@ -10,7 +11,8 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -26,7 +28,13 @@ from ..runtime.secrets import MASK
 from ..store import Store, clear, open_store
 from ..store.local import local_path
 from ..trial import Trial
-from ..trial.recording import Recording, find_learning_rates, find_record, find_recording
+from ..trial.recording import (
+    Recording,
+    drawn_rows,
+    find_learning_rates,
+    find_record,
+    find_recording,
+)
 from .blackbox import why_no_black_box
 from .console import console, print_json, table
 from .launch import Script
@@ -97,6 +105,18 @@ def run_until(manifest: Manifest, hook: StopsAtStep) -> str:
     if not hook.over:
         raise StepUnavailable(f"{script.name} did not come to the end of the step: {how}")
     return how
+
+
+def leave_answer(place: Path, answer: object) -> None:
+    """Leave what a process found in a file for the one that started it, which sees all or nothing.
+
+    Args:
+        place: The file, in a folder that only this user can read.
+        answer: What can be pickled.
+    """
+    half_done = place.with_name(f"{place.name}.part")
+    half_done.write_bytes(pickle.dumps(answer))
+    half_done.rename(place)
 
 
 def _script(manifest: Manifest) -> Script:
@@ -262,6 +282,7 @@ class Recorded:
     record: StepRecord
     recording: Recording
     learning_rates: dict[int, dict[int, float]]
+    drawn: dict[int, Any]  # as ``drawn_rows`` returns it
 
     @property
     def where(self) -> str:
@@ -282,7 +303,8 @@ def find_recorded(trial: Trial, number: int, worker: str | None = None) -> Recor
         last = f"to see the last steps: stepwatch blackbox {trial.path}"
         raise StepUnavailable(f"{error}; {last}") from None
     recording.check_complete()
-    return Recorded(trial, record, recording, find_learning_rates(trial, frames))
+    rates = find_learning_rates(trial, frames)
+    return Recorded(trial, record, recording, rates, drawn_rows(frames))
 
 
 def find_frames(trial: Trial, worker: str | None = None) -> list[Frame]:

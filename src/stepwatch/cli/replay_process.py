@@ -21,7 +21,7 @@ from typing import Any
 
 from ..errors import StepUnavailable
 from ..trial.alternatives import AS_RECORDED, Alternative, Replayed, apply
-from .replay import run_again
+from .replay import leave_answer, run_again
 from .replays import Task
 
 _POLL_S = 0.005
@@ -76,13 +76,10 @@ def _run_in_fork(task: Task, change: Alternative, answer: Path, hooks: Any) -> N
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nowhere, stream)
-        half_done = answer.with_suffix(".part")
         try:
-            text = pickle.dumps(_replay(task, change, hooks, answer.with_name("evaluated")))
+            leave_answer(answer, _replay(task, change, hooks, answer.with_name("evaluated")))
         except Exception as error:  # noqa: BLE001  whatever it is, this replay has shown nothing
-            text = pickle.dumps(Replayed(error=f"{type(error).__name__}: {error}"))
-        half_done.write_bytes(text)
-        half_done.rename(answer)
+            leave_answer(answer, Replayed(error=f"{type(error).__name__}: {error}"))
     finally:
         os._exit(0)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import StepUnavailable
 from ..model.record import StepRecord
-from .replay import run_again
+from .replay import leave_answer, run_again
 
 
 def main(folder: Path, rank: str) -> None:
@@ -23,9 +23,7 @@ def main(folder: Path, rank: str) -> None:
         answer = run_again(manifest, ReplayHook(recording, rates, deterministic=deterministic))
     except StepUnavailable as error:
         answer = str(error)
-    half_done = folder / f"part-{rank}"
-    half_done.write_bytes(pickle.dumps(answer))
-    half_done.rename(folder / f"answer-{rank}")
+    leave_answer(folder / f"answer-{rank}", answer)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     # Not by way of what the script has left to do at exit: it would wait for the other processes.

@@ -6,6 +6,7 @@ the others would wait for it in a collective: they are ended.
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import signal
@@ -84,22 +85,24 @@ def run_together(
 
 def _wait(processes: Sequence[subprocess.Popen[bytes]], folder: Path) -> None:
     """Wait until all have ended; not for long after one has without the step."""
-    until: float | None = None
-    while any(process.poll() is None for process in processes):
-        ended = [rank for rank, process in enumerate(processes) if process.poll() is not None]
-        if until is None and any(_failure(folder, rank) for rank in ended):
-            until = time.monotonic() + _GRACE_S
-        if until is not None and time.monotonic() > until:
-            return
+    until = math.inf
+    running = dict(enumerate(processes))
+    while running and time.monotonic() <= until:
+        for rank in [rank for rank, process in running.items() if process.poll() is not None]:
+            del running[rank]
+            if until == math.inf and isinstance(_answer(folder, rank), str):
+                until = time.monotonic() + _GRACE_S
         time.sleep(_POLL_S)
 
 
-def _failure(folder: Path, rank: int) -> str:
-    """Return why a process that has ended did not come to the step; empty if it did."""
+def _answer(folder: Path, rank: int) -> tuple[StepRecord, str] | str:
+    """Return what a process that has ended came to, or why it did not come to the step."""
     answer = folder / f"answer-{rank}"
+    if not answer.exists():
+        return "it died"
     # Written by a process of our own, a moment ago, in a folder of our own.
-    found = pickle.loads(answer.read_bytes()) if answer.exists() else "it died"
-    return found if isinstance(found, str) else ""
+    found: tuple[StepRecord, str] | str = pickle.loads(answer.read_bytes())
+    return found
 
 
 def _answers(folder: Path, size: int) -> list[tuple[StepRecord, str]]:
@@ -109,10 +112,14 @@ def _answers(folder: Path, size: int) -> list[tuple[StepRecord, str]]:
         StepUnavailable: Some did not come to the step. Of these the first is told that ended by
             itself, and not because another one was gone.
     """
-    failures = {rank: _failure(folder, rank) for rank in range(size)}
-    told = [rank for rank, why in failures.items() if why and (folder / f"answer-{rank}").exists()]
-    told.sort(key=lambda rank: (folder / f"answer-{rank}").stat().st_mtime_ns)
-    told += [rank for rank, why in failures.items() if why and rank not in told]
-    if told:
-        raise StepUnavailable(f"worker_{told[0]}: {failures[told[0]]}")
-    return [pickle.loads((folder / f"answer-{rank}").read_bytes()) for rank in range(size)]
+
+    def answered_ns(rank: int) -> float:
+        answer = folder / f"answer-{rank}"
+        return answer.stat().st_mtime_ns if answer.exists() else math.inf
+
+    answers = [_answer(folder, rank) for rank in range(size)]
+    failed = [rank for rank, answer in enumerate(answers) if isinstance(answer, str)]
+    if failed:
+        first = min(failed, key=answered_ns)
+        raise StepUnavailable(f"worker_{first}: {answers[first]}")
+    return [answer for answer in answers if not isinstance(answer, str)]

@@ -20,7 +20,14 @@ from ..model.steps import Mode
 from ..numerics.measures import correlations, listed, number
 from ..numerics.statistics import MAX, MIN
 from .data import COPY_SHARE
-from .shared import begun_anew, dependence_samples, in_a_row, of_same_loss, prefixed
+from .shared import (
+    begun_anew,
+    dependence_samples,
+    in_a_row,
+    learns_by_reward,
+    of_same_loss,
+    prefixed,
+)
 
 #: So many samples are remembered: of the training, and of what was evaluated before.
 MOST_SAMPLES = 1 << 18
@@ -327,7 +334,7 @@ class LabelLeak(Rule):
         sampled = [tensor for tensor in step.tensors("samples") if tensor.name in tensor.record.raw]
         if step.trains and begun_anew(step):
             self._overlaps.clear()
-        self._by_reward |= any("policy" in one.layout.rows_of for one in step.records)
+        self._by_reward |= learns_by_reward(step)
         if step.trains and sampled:
             self._models = {tensor.name for tensor in sampled}
         for tensor in sampled:

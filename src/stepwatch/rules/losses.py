@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import ClassVar, Literal, cast
 
 import numpy as np
@@ -27,6 +28,7 @@ from .shared import (
     has_sums,
     is_loss,
     is_scalar,
+    learns_by_reward,
     losses_of,
     means,
     named_losses,
@@ -65,9 +67,10 @@ class Objectives:
         self._is_forest = False  # the boosted model at hand
         self._has_turns = False  # models are updated in turn
         self._is_term = False  # what is differentiated has more terms, and was negative
-        # What is differentiated where losses are terms of it, with weights of their own: the first
-        # values, and the last ones.
-        self._first_wholes: list[float] = []
+        # What is differentiated where losses are terms of it, with weights of their own: what it
+        # was at first, and its last values.
+        self._first_wholes = FirstValues(_WHOLES)
+        self._first_whole = math.nan
         self._last_wholes: deque[float] = deque(maxlen=_WHOLES)
         #: Why losses were left out, or "".
         self.why = ""
@@ -100,9 +103,8 @@ class Objectives:
         for worker in step.workers if step.trains and len(losses) > 1 else ():
             whole, plain = step.scalar("loop/objective", worker), sum(losses.values())
             if abs(whole - plain) > _ROUNDED * max(abs(plain), 1):
+                self._first_whole = self._first_wholes.of("", whole)
                 self._last_wholes.append(whole)
-                if len(self._first_wholes) < _WHOLES:
-                    self._first_wholes.append(whole)
         if self._is_term:
             apart.update(losses)
             self.why = self.why or "losses are terms of what was negative, so they need not fall"
@@ -123,9 +125,9 @@ class Objectives:
 
     def are_learned(self, ratio: float | None) -> bool:
         """Return whether losses are terms of what has come down to a ratio of what it was."""
-        if ratio is None or not self._first_wholes:
+        if ratio is None or math.isnan(self._first_whole):
             return False
-        return bool(np.median(self._last_wholes) <= ratio * np.median(self._first_wholes))
+        return median(self._last_wholes) <= ratio * self._first_whole
 
     def _is_opposed(self, step: StepView, num_losses: int) -> bool:
         count = step.tensor("loop/optimizer_steps")
@@ -364,9 +366,10 @@ class LossNotDecreasing(Rule):
             increase_percent=self.increase_percent,
             strict=self.strict,
         )
-        objectives = self._objectives
-        is_learned = objectives is not None and objectives.are_learned(self.converged_ratio)
-        if self._is_converged(now, series) or (is_learned and verdict != "not finite"):
+        objectives, ratio = self._objectives, self.converged_ratio
+        if self._is_converged(now, series) or (
+            verdict != "not finite" and objectives is not None and objectives.are_learned(ratio)
+        ):
             verdict = ""
         elif verdict != "not finite" and abs(now - then) < series.noise() * (
             RISES if verdict == "rose" else 1
@@ -654,7 +657,7 @@ class LossSpike(Rule):
         for label in step.tensors("labels"):
             name = f"loss/{label.name.partition('/')[2]}"
             (self._single.add if label.statistics.count == 1 else self._single.discard)(name)
-        self._by_reward |= any("policy" in one.layout.rows_of for one in step.records)
+        self._by_reward |= learns_by_reward(step)
         if news is not None:
             yield from self._settle(news)
             for one in self._of_density:

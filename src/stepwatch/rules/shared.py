@@ -238,6 +238,11 @@ def of_same_loss(step: StepView, tensor: TensorView, kind: str) -> TensorView | 
     return step.tensor(f"{kind}/{tensor.name.partition('/')[2]}", tensor.worker)
 
 
+def learns_by_reward(step: StepView) -> bool:
+    """Return whether a step shows the loss of a policy, or of values of actions."""
+    return any("policy" in one.layout.rows_of for one in step.records)
+
+
 def has_sums(step: StepView, worker: str) -> bool:
     """Return whether a loss of a step is a sum over its targets, and not their mean."""
     return step.scalar("loop/summed_losses", worker) > 0

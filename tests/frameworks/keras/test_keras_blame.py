@@ -55,7 +55,7 @@ class TestBlame:
         assert "trains otherwise than it did" in done.stderr
         assert "keras.utils.set_random_seed" in done.stderr
 
-    def test_a_step_that_was_not_recorded_is_told(self, tmp_path):
+    def test_an_unrecorded_step_is_an_error(self, tmp_path):
         recorded(tmp_path, seed="keras.utils.set_random_seed(0)")
 
         assert "TRAIN step 99 was not recorded; there are 0-15" in (
