@@ -67,7 +67,7 @@ def blame(run: str, number: int | None, limit_s: float, *, trust: bool, as_json:
         recorded.recording,
         {},
         {},
-        recorded.learning_rates,
+        recorded.options,
         limit_s,
         drawn=recorded.drawn,
     )

@@ -21,7 +21,7 @@ from ..rules import DEFAULT_RULES
 from ..trial import Trial
 from ..trial.recording import (
     Recording,
-    find_learning_rates,
+    find_options,
     find_recording,
     forwards_and_snapshots,
 )
@@ -185,7 +185,7 @@ def _prove(
     limit_s: float,
 ) -> Proof:
     forwards, snapshots = forwards_and_snapshots(frames)
-    rates = find_learning_rates(trial, frames)
+    options = find_options(trial, frames)
     manifest = trial.reader.manifest
     anomaly = Anomaly(trial, finding, recording)
     task = Task(
@@ -193,7 +193,7 @@ def _prove(
         recording,
         forwards,
         snapshots,
-        rates,
+        options,
         limit_s,
         levels=_levels(anomaly.records),
         num_evaluations=len(anomaly.evaluations),

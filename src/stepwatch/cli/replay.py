@@ -31,7 +31,7 @@ from ..trial import Trial
 from ..trial.recording import (
     Recording,
     drawn_rows,
-    find_learning_rates,
+    find_options,
     find_record,
     find_recording,
 )
@@ -281,7 +281,7 @@ class Recorded:
     trial: Trial
     record: StepRecord
     recording: Recording
-    learning_rates: dict[int, dict[int, float]]
+    options: dict[int, dict[int, dict[str, Any]]]
     drawn: dict[int, Any]  # as ``drawn_rows`` returns it
 
     @property
@@ -303,8 +303,8 @@ def find_recorded(trial: Trial, number: int, worker: str | None = None) -> Recor
         last = f"to see the last steps: stepwatch blackbox {trial.path}"
         raise StepUnavailable(f"{error}; {last}") from None
     recording.check_complete()
-    rates = find_learning_rates(trial, frames)
-    return Recorded(trial, record, recording, rates, drawn_rows(frames))
+    options = find_options(trial, frames)
+    return Recorded(trial, record, recording, options, drawn_rows(frames))
 
 
 def find_frames(trial: Trial, worker: str | None = None) -> list[Frame]:
@@ -380,7 +380,7 @@ def make_hook(recorded: Recorded, *, deterministic: bool) -> ReplayHook:
     # Now and not when the script does: a script that makes a hook imports this before torch.
     from ..hooks.torch.replay.replay import ReplayHook
 
-    return ReplayHook(recorded.recording, recorded.learning_rates, deterministic=deterministic)
+    return ReplayHook(recorded.recording, recorded.options, deterministic=deterministic)
 
 
 def _write(target: Store, manifest: Manifest, records: Sequence[StepRecord]) -> None:

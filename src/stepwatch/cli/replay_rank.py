@@ -15,12 +15,14 @@ from .replay import leave_answer, run_again
 def main(folder: Path, rank: str) -> None:
     """Run the step of a rank again; leave what came of it, or why it did not, in a file."""
     # Written by the process that started this one.
-    manifest, recording, rates, deterministic = pickle.loads((folder / f"task-{rank}").read_bytes())
+    manifest, recording, options, deterministic = pickle.loads(
+        (folder / f"task-{rank}").read_bytes()
+    )
     from ..hooks.torch.replay.replay import ReplayHook
 
     answer: tuple[StepRecord, str] | str
     try:
-        answer = run_again(manifest, ReplayHook(recording, rates, deterministic=deterministic))
+        answer = run_again(manifest, ReplayHook(recording, options, deterministic=deterministic))
     except StepUnavailable as error:
         answer = str(error)
     leave_answer(folder / f"answer-{rank}", answer)

@@ -61,7 +61,7 @@ def run_together(
         processes: list[subprocess.Popen[bytes]] = []
         try:
             for rank, one in enumerate(recorded):
-                task = manifest, one.recording, one.learning_rates, deterministic
+                task = manifest, one.recording, one.options, deterministic
                 (folder / f"task-{rank}").write_bytes(pickle.dumps(task))
                 # What the script prints comes from its first process.
                 output = None if rank == 0 else subprocess.DEVNULL

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +37,7 @@ class Task:
         recording: The steps.
         forwards: The calls of models in all recorded steps.
         snapshots: By TRAIN step.
-        learning_rates: By TRAIN step and number of the parameter group.
+        options: Of the optimizers, by TRAIN step, number of the parameter group and name.
         limit_s: A replay that takes longer is ended.
         levels: What is kept of tensors beside statistics, and the full values of outputs; ``None``
             for the full values of all.
@@ -49,7 +50,7 @@ class Task:
     recording: Recording
     forwards: Mapping[int, Forwards]
     snapshots: Mapping[int, Frame]
-    learning_rates: Mapping[int, Mapping[int, float]]
+    options: Mapping[int, Mapping[int, Mapping[str, Any]]]
     limit_s: float = 600.0
     levels: Mapping[str, int] | None = None
     num_evaluations: int = 0

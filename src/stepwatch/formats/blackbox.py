@@ -343,6 +343,9 @@ Array = npt.NDArray[np.generic]
 )
 _LENGTH = struct.Struct("<I")
 _to_json = json.JSONEncoder().encode
+#: What the first ``begin`` frame of a step says of the optimizers' options, by number of the
+#: parameter group, in a run with snapshots.
+OPTIONS = "options"
 #: The array of a ``begin`` frame with the rows of the data set that were drawn last before it.
 DATA_ROWS = "rows"
 STATISTICS_ARRAY, RAW_PREFIX, EXPONENTS_PREFIX = "statistics", "raw/", "exponents/"

@@ -13,6 +13,7 @@ from ..formats.blackbox import (
     DATA_ROWS,
     LOSS_FRAME,
     MERGE_FRAME,
+    OPTIONS,
     SNAPSHOT_FRAME,
     Frame,
     step_records,
@@ -207,27 +208,38 @@ def drawn_rows(frames: Iterable[Frame]) -> dict[int, Any]:
     }
 
 
-def find_learning_rates(trial: Trial, frames: Sequence[Frame]) -> dict[int, dict[int, float]]:
-    """Return the recorded learning rates, by TRAIN step and number of the parameter group."""
-    found: defaultdict[int, dict[int, float]] = defaultdict(dict)
+def find_options(trial: Trial, frames: Sequence[Frame]) -> dict[int, dict[int, dict[str, Any]]]:
+    """Return what was recorded of the options of optimizers.
+
+    Learning rates are those at the step of the optimizer; of other options, as a momentum that a
+    schedule changes, those as the TRAIN step began, where the run has snapshots.
+
+    Returns:
+        By TRAIN step, number of the parameter group and name of the option.
+    """
+    found: defaultdict[int, defaultdict[int, dict[str, Any]]]
+    found = defaultdict(lambda: defaultdict(dict))
+    for frame in frames:
+        for number, options in frame.meta.get(OPTIONS, {}).items():
+            found[frame.mode_step][int(number)] = dict(options)
     for record in step_records(frames):
         if record.mode is Mode.TRAIN:
             rows = {name: record.statistics[row] for name, row in record.layout.row_of.items()}
-            found[record.mode_step] |= _learning_rates({name: rows[name][SUM] for name in rows})
+            for number, rate in _learning_rates({name: rows[name][SUM] for name in rows}):
+                found[record.mode_step][number]["lr"] = rate
     for name in trial.tensor_names(collection="learning_rates"):
         series = trial.tensor(name).statistics(Mode.TRAIN)
         for mode_step, value in zip(series.mode_steps.tolist(), series["sum"], strict=True):
-            found[mode_step] |= _learning_rates({name: value})
-    return dict(found)
+            for number, rate in _learning_rates({name: value}):
+                found[mode_step][number]["lr"] = rate
+    return {step: dict(groups) for step, groups in found.items()}
 
 
-def _learning_rates(values: Mapping[str, float]) -> dict[int, float]:
+def _learning_rates(values: Mapping[str, float]) -> Iterator[tuple[int, float]]:
     prefix = "learning_rate/"
-    return {
-        int(name.removeprefix(prefix)): float(value)
-        for name, value in values.items()
-        if name.startswith(prefix) and name.removeprefix(prefix).isdigit()
-    }
+    for name, value in values.items():
+        if name.startswith(prefix) and name.removeprefix(prefix).isdigit():
+            yield int(name.removeprefix(prefix)), float(value)
 
 
 def as_ranges(numbers: Sequence[int]) -> str:

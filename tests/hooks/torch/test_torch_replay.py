@@ -41,6 +41,18 @@ def dropout_and_schedule():
         schedule.step()
 
 
+def cycled(make):
+    """A schedule that changes a momentum, or a beta, as well as the rate."""
+    model = classifier()
+    optimizer = make(model.parameters(), lr=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.05, total_steps=50)
+    for inputs, targets in shuffled():
+        optimizer.zero_grad()
+        F.cross_entropy(model(inputs), targets).backward()
+        optimizer.step()
+        schedule.step()
+
+
 def micro_batches():
     """Two forwards in a step, momentum, clipping, and an evaluation now and then."""
     model = classifier()
@@ -169,6 +181,13 @@ class TestBitForBit:
         assert [] == replayed.different
         rate = replayed.hook.record.raw["learning_rate/0"]
         assert 0.01 * 0.95**31 == pytest.approx(float(rate))
+
+    @pytest.mark.parametrize("make", [partial(torch.optim.SGD, momentum=0.9), torch.optim.AdamW])
+    def test_what_a_schedule_makes_of_momentum_is_put_back(self, tmp_path, make):
+        record(partial(cycled, make), tmp_path / "run")
+        replayed = Replayed(partial(cycled, make), tmp_path / "run", 17)
+
+        assert ("", []) == (replayed.hook.refusal, replayed.different)
 
     @pytest.mark.parametrize("mode_step", [0, 13])
     def test_optimizers_of_one_kind_are_told_apart(self, tmp_path, mode_step):

@@ -11,7 +11,7 @@ from stepwatch.diff.comparison import Outcome, compare_steps, outcome_of
 from stepwatch.errors import TrainingStopped
 from stepwatch.formats.blackbox import read_frames
 from stepwatch.hooks.torch.replay.replay import ReplayHook
-from stepwatch.trial.recording import find_learning_rates, find_record, find_recording
+from stepwatch.trial.recording import find_options, find_record, find_recording
 
 #: Trained on, in an order that depends on the random numbers of torch.
 INPUTS = torch.randn(64, 8, generator=torch.Generator().manual_seed(1))
@@ -57,11 +57,11 @@ class Replayed:
         trial = Trial(run)
         frames = read_frames(trial.store)
         self.recording = find_recording(frames, mode_step)
-        rates = find_learning_rates(trial, frames)
+        options = find_options(trial, frames)
         gc.collect()
         torch.manual_seed(99)
         threads = torch.get_num_threads()
-        self.hook = ReplayHook(self.recording, rates)
+        self.hook = ReplayHook(self.recording, options)
         self.stopped = False
         try:
             train()

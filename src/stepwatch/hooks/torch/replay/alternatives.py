@@ -36,7 +36,7 @@ from ..internals import (
 )
 from ..tensors import tensors_in, to_numpy
 from .domains import Domains
-from .replay import LearningRates, ReplayHook
+from .replay import Options, ReplayHook
 from .restore import substitute_recorded
 from .snapshot import optimizer_state, why_not_copied
 
@@ -51,7 +51,7 @@ class AlternativeHook(ReplayHook):
 
     Args:
         recording: The steps; a changed batch is in them already.
-        learning_rates: As for ``ReplayHook``.
+        options: As for ``ReplayHook``.
         change: What else is changed.
         snapshots: Later ones by TRAIN step, which the state is compared with.
         levels: As for ``ReplayHook``.
@@ -61,7 +61,7 @@ class AlternativeHook(ReplayHook):
     def __init__(
         self,
         recording: Recording,
-        learning_rates: LearningRates,
+        options: Options,
         change: Alternative,
         snapshots: Mapping[int, Frame],
         levels: Mapping[str, int] | None = None,
@@ -86,7 +86,7 @@ class AlternativeHook(ReplayHook):
             given = recording.evaluations if change.kind in CHANGES_EVALUATION else None
             self._evaluation = Evaluation(given)
         super().__init__(
-            recording, learning_rates, keep_all=True, levels=levels, num_evaluations=num_evaluations
+            recording, options, keep_all=True, levels=levels, num_evaluations=num_evaluations
         )
 
     @property
@@ -449,5 +449,5 @@ def _differs_in_training(module: torch.nn.Module) -> bool:
 def make(recording: Recording, task: Any, change: Alternative) -> AlternativeHook:
     """Return the hook for a task of ``cli.replays``."""
     return AlternativeHook(
-        recording, task.learning_rates, change, task.snapshots, task.levels, task.num_evaluations
+        recording, task.options, change, task.snapshots, task.levels, task.num_evaluations
     )

@@ -16,7 +16,7 @@ from ....trial.alternatives import Alternative
 from ....trial.recording import Recording
 from ..internals import Loss
 from ..tensors import Array
-from .replay import LearningRates, ReplayHook
+from .replay import Options, ReplayHook
 
 _REDUCED = ("mean", "sum", "batchmean")
 _MOST_ROWS = 4096
@@ -34,20 +34,18 @@ class BlameHook(ReplayHook):
 
     Args:
         recording: The steps.
-        learning_rates: As for ``ReplayHook``.
+        options: As for ``ReplayHook``.
         drawn: The rows that were drawn last before each frame that has any, by its number.
     """
 
-    def __init__(
-        self, recording: Recording, learning_rates: LearningRates, drawn: Mapping[int, Array]
-    ) -> None:
+    def __init__(self, recording: Recording, options: Options, drawn: Mapping[int, Array]) -> None:
         self._drawn = drawn
         self._before_last = sum(map(len, recording.steps[:-1]))
         self._loss: torch.nn.Module | None = None  # the module that is about to be called
         self._is_busy = False
         #: ``rows``: of each row in the order of the batch its call, loss and gradient norm.
         self.facts: dict[str, Any] = {"rows": [], "refused": ""}
-        super().__init__(recording, learning_rates, keep_all=True)
+        super().__init__(recording, options, keep_all=True)
 
     def _feed(self, module: torch.nn.Module, args: Any, kwargs: Any = None) -> Any:
         self._loss = module if isinstance(module, Loss) else None
@@ -192,4 +190,4 @@ def _is_equal(given: Array, value: Array) -> bool:
 def make(recording: Recording, task: Any, change: Alternative) -> BlameHook:
     """Return the hook for a task of ``cli.replays``."""
     del change
-    return BlameHook(recording, task.learning_rates, task.drawn)
+    return BlameHook(recording, task.options, task.drawn)

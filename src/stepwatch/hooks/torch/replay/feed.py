@@ -20,6 +20,7 @@ from ....formats.blackbox import (
     DATA_ROWS,
     LOSS_FRAME,
     MERGE_FRAME,
+    OPTIONS,
     SNAPSHOT_FRAME,
     TRIGGER_FRAME,
 )
@@ -33,6 +34,7 @@ from .rows import DrawnRows
 from .snapshot import (
     Copies,
     optimizer_state,
+    options_of,
     random_states,
     size_of,
     why_not_copied,
@@ -118,6 +120,8 @@ class BlackBoxFeed:
             "random": facts,
             "threads": torch.get_num_threads(),  # sums in another order end in other bits
         }
+        if is_first and self._box.snapshot_every:
+            meta[OPTIONS] = self._options()
         self._keep(BEGIN_FRAME, meta, copies, states)
         if is_first:
             self._inspect(step)
@@ -191,6 +195,15 @@ class BlackBoxFeed:
         why = f"only the first {MOST_FORWARDS} forwards of a step are kept"
         described = {"forward": MOST_FORWARDS, "model": type(model).__name__, "left_out": why}
         self._keep(BEGIN_FRAME, {**self._facts, **described, "batch": {}}, Copies(0))
+
+    def _options(self) -> dict[int, dict[str, object]]:
+        """Return the options of the optimizers, which schedules change, by group."""
+        return {
+            number: options_of(group)
+            for optimizer in self._optimizers
+            if self._optimizers.has_stepped(optimizer)
+            for number, group in self._optimizers.numbered_groups(optimizer)
+        }
 
     def _start(self, step: OpenStep) -> None:
         assert self._box is not None

@@ -104,7 +104,7 @@ def stub_script_hooks() -> Callable[[], None]:
     return undo
 
 
-LearningRates = Mapping[int, Mapping[int, float]]
+Options = Mapping[int, Mapping[int, Mapping[str, Any]]]
 _DONE = "the step was run again"
 
 
@@ -116,8 +116,8 @@ class ReplayHook(TorchHook):
 
     Args:
         recording: The steps.
-        learning_rates: By step, counted within TRAIN, and number of the parameter group: what
-            the script's schedule would have made of them.
+        options: Of the optimizers, by step, counted within TRAIN, number of the parameter group and
+            name: what the script's schedule would have made of them.
         deterministic: Let torch use deterministic algorithms only.
         keep_all: Keep all of the steps, and not only the last.
         levels: What is kept of tensors beside statistics, as ``capture.plan`` has it; by default
@@ -128,7 +128,7 @@ class ReplayHook(TorchHook):
     def __init__(
         self,
         recording: Recording,
-        learning_rates: LearningRates,
+        options: Options,
         *,
         deterministic: bool = False,
         keep_all: bool = False,
@@ -137,7 +137,7 @@ class ReplayHook(TorchHook):
     ) -> None:
         self._recording = recording
         self._num_evaluations = num_evaluations
-        self._learning_rates = learning_rates
+        self._options = options
         self._restorer = Restorer(recording.snapshot)
         self._forwards = recording.forwards
         self._num_forwards = self._num_losses = 0  # the latter since the last forward
@@ -259,7 +259,7 @@ class ReplayHook(TorchHook):
         self._given = None
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        """An optimizer is about to step: its state is restored once, its rates in every step."""
+        """An optimizer is about to step: its state is restored once, its options in every step."""
         self._stepping = optimizer
         if not self._num_forwards or self.over:
             return
@@ -270,10 +270,10 @@ class ReplayHook(TorchHook):
                 self._restore_optimizer(optimizer)
         num_steps = self._num_over + self._tracker.steps.has_stepped(optimizer)
         if num_steps > 0:
-            rates = self._learning_rates.get(self._recording.first + num_steps, {})
+            recorded = self._options.get(self._recording.first + num_steps, {})
             for number, group in known.numbered_groups(optimizer):
-                if number in rates:
-                    set_option(group, "lr", rates[number])
+                for name, value in recorded.get(number, {}).items():
+                    set_option(group, name, value)
 
     def _targets_of_function(self, name: str, args: Any, kwargs: Any) -> Any:
         if not self._is_counted_loss():

@@ -170,11 +170,15 @@ def optimizer_state(
                 if not found:
                     state[f"{number}/{name}"] = _plain(value)
         number = first + len(group["params"])
-        settings = {name: _plain(value) for name, value in group.items() if name != "params"}
-        groups.append({**settings, "params": list(range(first, number))})
+        groups.append({**options_of(group), "params": list(range(first, number))})
     kind = type(optimizer)
     name = f"{kind.__module__}.{kind.__qualname__}"
     return {"class": name, "param_groups": groups, "state": state}, tensors
+
+
+def options_of(group: Mapping[str, object]) -> dict[str, object]:
+    """Return the options of a parameter group as JSON can hold them."""
+    return {name: _plain(value) for name, value in group.items() if name != "params"}
 
 
 def _plain(value: object) -> object:
