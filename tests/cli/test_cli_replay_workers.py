@@ -10,6 +10,8 @@ import sys
 import pytest
 
 from stepwatch import Trial
+from stepwatch.formats.blackbox import read_frames
+from stepwatch.store import open_store
 from tests.support.cli.commands import STEPWATCH, call
 
 SCRIPT = """\
@@ -24,7 +26,10 @@ if os.path.exists("refuses") and dist.get_rank() == 1:
     raise ValueError("no more of this")
 torch.manual_seed(os.getpid())  # nothing is the same the second time
 inputs = torch.randn(64, 6, generator=torch.Generator().manual_seed(0))
-data = TensorDataset(inputs, (inputs.sum(1) > 0).long())
+targets = (inputs.sum(1) > 0).long()
+if os.path.exists("spoilt"):
+    inputs[37, 2] = float(open("spoilt").read())
+data = TensorDataset(inputs, targets)
 net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Dropout(0.3), nn.Linear(16, 2))
 model = DistributedDataParallel(net)
 optimizer = torch.optim.AdamW(model.parameters(), 0.01)
@@ -38,18 +43,29 @@ LAUNCHED = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--np
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
-    """A folder with a script and its run of two processes."""
-    folder = tmp_path_factory.mktemp("recorded")
+def record(folder, *options, spoilt=None):
+    """Write the script and its run of two processes to a folder."""
     (folder / "train.py").write_text(SCRIPT)
-    options = ("-o", "run", "--snapshot", "every=4", "--black-box", "4", "--rules", "none")
+    if spoilt is not None:
+        (folder / "spoilt").write_text(spoilt)
     made = call(
-        *LAUNCHED, "-m", "stepwatch", "run", *options, "train.py",
+        *LAUNCHED, "-m", "stepwatch", "run", "-o", "run", "--black-box", "4", *options, "train.py",
         cwd=folder, start=subprocess.run,
     )  # fmt: skip
     assert 0 == made.returncode, made.stderr
     return folder
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recorded")
+    return record(folder, "--snapshot", "every=4", "--rules", "none")
+
+
+@pytest.fixture(scope="module")
+def spoilt(tmp_path_factory):
+    """The same, with row 37 of the data not finite."""
+    return record(tmp_path_factory.mktemp("spoilt"), "--snapshot", "every=1", spoilt="nan")
 
 
 def replay(folder, *arguments):
@@ -76,6 +92,31 @@ class TestTogether:
         assert all("TRAIN step 5 was reproduced" in line for line in lines[:2])
 
 
+class TestRowsAndCauses:
+    def test_blame_names_the_worst_row_of_all_processes(self, spoilt):
+        """Row 37 of the data, which one of them has drawn."""
+        drawn = {}
+        for worker in ("worker_0", "worker_1"):
+            for frame in read_frames(open_store(str(spoilt / "run")), worker):
+                if frame.kind == "begin" and 37 in frame.arrays["rows"]:
+                    drawn[worker] = frame.mode_step
+        ((worker, step),) = drawn.items()
+        done = call(STEPWATCH, "blame", "run", "--step", str(step), "--json", cwd=spoilt)
+        rows = json.loads(done.stdout)["rows"]
+        said = call(STEPWATCH, "blame", "run", "--step", str(step), cwd=spoilt).stdout
+
+        assert 8 == len(rows)
+        assert {"worker_0", "worker_1"} == {row["worker"] for row in rows}
+        assert (worker, 37) == (rows[0]["worker"], rows[0]["index"])
+        assert f" of {worker} is " in said
+
+    def test_a_row_of_one_process_is_proved_to_be_the_cause(self, spoilt):
+        done = call(STEPWATCH, "prove", "run", "--json", cwd=spoilt)
+        proof = json.loads(done.stdout)["proof"]
+
+        assert (0, True, "rows") == (done.returncode, proof["proved"], proof["cause"])
+
+
 class TestCannot:
     def test_a_failing_rank_is_reported_and_ends_the_others(self, recorded):
         """They would, in a collective."""
@@ -88,16 +129,6 @@ class TestCannot:
         assert 2 == done.returncode
         assert "worker_1: train.py did not come to the end of the step: " in done.stderr
         assert "ValueError: no more of this" in done.stderr
-
-    def test_blame_is_for_one_process_and_says_what_there_is_for_several(self, recorded):
-        """A row's gradient is not averaged over processes."""
-        done = call(STEPWATCH, "blame", "run", "--trust", "--step", "6", cwd=recorded)
-
-        assert 2 == done.returncode
-        assert "this is for a single process only, and " in done.stderr
-        assert "has 2 workers; a step of all of them is run again by: stepwatch replay" in (
-            done.stderr
-        )
 
     def test_all_processes_must_be_there(self, recorded, tmp_path):
         """One alone would wait for the others."""

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ..errors import StepUnavailable
+from ..formats.manifest import FIRST_WORKER
 from ..judge.evaluate import load_verdict
 from ..model.finding import plain
 from ..model.steps import Mode
@@ -17,7 +18,7 @@ from ..trial.alternatives import AS_RECORDED, Alternative
 from ..trial.recording import replayable_steps
 from .console import console, print_json, table, working
 from .keras_blame import is_of_keras, keras_rows
-from .replay import check_trusted, find_frames, find_recorded
+from .replay import check_trusted, find_recorded, frames_by_worker
 from .replays import Replays, Task
 from .run_names import RUN, RunVerb
 from .script_command import TRUST, time_limit
@@ -41,7 +42,8 @@ def blame(run: str, number: int | None, limit_s: float, *, trust: bool, as_json:
     """Say what each row of a step's batch does to loss and gradient.
 
     The step of RUN is run again from the black box, and its loss is taken apart; the worst row
-    comes first, with its index in the data set where a DataLoader drew it. Of a Keras run, which
+    comes first, with its index in the data set where a DataLoader drew it. Of a run of several
+    processes all run the step again, each its own batch. Of a Keras run, which
     has no black box, the script trains up to that step again; the index is that in the array that
     fit was given.
 
@@ -51,7 +53,7 @@ def blame(run: str, number: int | None, limit_s: float, *, trust: bool, as_json:
     trial = Trial(run)
     of_keras = is_of_keras(trial)
     if number is None:
-        known = trial.steps(Mode.TRAIN) if of_keras else replayable_steps(find_frames(trial))
+        known = trial.steps(Mode.TRAIN) if of_keras else _replayable_steps(trial)
         number = _step_to_blame(trial, known)
     if of_keras:
         check_trusted(trial, trust=trust)
@@ -62,27 +64,25 @@ def blame(run: str, number: int | None, limit_s: float, *, trust: bool, as_json:
         return
     recorded = find_recorded(trial, number)
     check_trusted(trial, trust=trust)
-    task = Task(
-        trial.reader.manifest,
-        recorded.recording,
-        {},
-        {},
-        recorded.options,
-        limit_s,
-        drawn=recorded.drawn,
-    )
-    with working("running the step again"), Replays(task, blames=True) as replays:
+    manifest = trial.reader.manifest
+    tasks = [
+        Task(manifest, one.recording, options=one.options, limit_s=limit_s, drawn=one.drawn)
+        for one in recorded
+    ]
+    with working("running the step again"), Replays(tasks, "blame") as replays:
         replayed = replays.run(Alternative(AS_RECORDED, AS_RECORDED))
-    if replayed.error:
-        raise StepUnavailable(replayed.error)
-    why = replayed.facts["refused"]
-    if not replayed.facts["rows"]:
-        why = why or (
-            "the script computes its loss itself, and only losses of torch can be taken apart"
-        )
-        raise StepUnavailable(f"the rows of TRAIN step {number} cannot be told apart: {why}")
-    rows = _ranked(replayed.facts["rows"])
-    _tell(trial, recorded.record.step, number, rows, as_json=as_json)
+    facts = []
+    for one, again in zip(recorded, replayed, strict=True):
+        if again.error:
+            raise StepUnavailable(again.error)
+        why = again.facts["refused"]
+        if not again.facts["rows"]:
+            why = why or (
+                "the script computes its loss itself, and only losses of torch can be taken apart"
+            )
+            raise StepUnavailable(f"the rows of TRAIN step {number} cannot be told apart: {why}")
+        facts += [{"worker": one.record.worker, **row} for row in again.facts["rows"]]
+    _tell(trial, recorded[0].record.step, number, _ranked(facts), as_json=as_json)
 
 
 def _tell(
@@ -93,6 +93,12 @@ def _tell(
         print_json({**document, "rows": plain(rows)})
         return
     _show(f"TRAIN step {number}: {len(rows)} rows, by their share of the gradient", rows)
+
+
+def _replayable_steps(trial: Trial) -> list[int]:
+    """Return the TRAIN steps that all processes of a run can run again, ascending."""
+    known = [set(replayable_steps(frames)) for frames in frames_by_worker(trial).values()]
+    return sorted(set.intersection(*known))
 
 
 def _step_to_blame(trial: Trial, known: Sequence[int]) -> int:
@@ -122,6 +128,7 @@ def _ranked(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
             if spoiled and math.isfinite(one["loss"]) and not math.isfinite(one["gradient"])
             else one["gradient"],
             **{name: one.get(name) for name in ("index", "checked", "shown")},
+            "worker": one.get("worker", FIRST_WORKER),
         }
         for one in facts
     ]
@@ -153,8 +160,10 @@ def _show(headline: str, rows: list[dict[str, Any]]) -> None:
     output = console()
     output.print(headline, style="bold", markup=False)
     several = len({row["call"] for row in rows}) > 1
+    workers = len({row["worker"] for row in rows}) > 1
     cells = [
         (
+            *([row["worker"]] if workers else []),
             f"{row['call']}:{row['row']}" if several else row["row"],
             _index(row),
             float(row["loss"]),
@@ -165,11 +174,14 @@ def _show(headline: str, rows: list[dict[str, Any]]) -> None:
         for row in rows[:_MOST_ROWS]
     ]
     columns = ("row", "index in the data", "loss", "of all", "gradient", "of all")
-    output.print(table(columns, cells))
+    output.print(table(("worker", *columns) if workers else columns, cells))
     if len(rows) > _MOST_ROWS:
         output.print(f"  and {len(rows) - _MOST_ROWS} more")
     if rows[0]["shown"]:
-        output.print(f"row {rows[0]['row']} is {rows[0]['shown']}", markup=False, soft_wrap=True)
+        whose = f" of {rows[0]['worker']}" if workers else ""
+        output.print(
+            f"row {rows[0]['row']}{whose} is {rows[0]['shown']}", markup=False, soft_wrap=True
+        )
 
 
 def _percent(share: float | None) -> str:

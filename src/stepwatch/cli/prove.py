@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import click
 
@@ -19,6 +19,7 @@ from ..model.record import StepRecord
 from ..model.steps import Mode
 from ..rules import DEFAULT_RULES
 from ..trial import Trial
+from ..trial.alternatives import Alternative, Replayed
 from ..trial.recording import (
     Recording,
     find_options,
@@ -26,7 +27,7 @@ from ..trial.recording import (
     forwards_and_snapshots,
 )
 from .console import console, print_hanging, print_json, progress_console, table
-from .replay import check_trusted, find_frames
+from .replay import check_trusted, frames_by_worker
 from .replays import Replays, Task
 from .run_names import RUN, RunVerb
 from .script_command import TRUST, time_limit
@@ -64,10 +65,10 @@ def prove(run: str, wanted: str | None, limit_s: float, *, trust: bool, as_json:
         proof = _unproved(finding, why)
         write_proof(trial.store, proof)
     else:
-        frames = find_frames(trial)
-        _recording(trial, frames, finding, _BEFORE)
+        boxes = frames_by_worker(trial)
+        _recording(trial, boxes[_whose(boxes, finding)], finding, _BEFORE)
         check_trusted(trial, trust=trust)
-        finding, proof = _prove_one_of(trial, frames, findings, limit_s)
+        finding, proof = _prove_one_of(trial, boxes, findings, limit_s)
     if as_json:
         print_json({"run": trial.url, "finding": finding.to_dict(), "proof": proof.to_dict()})
     else:
@@ -98,7 +99,7 @@ def _find(trial: Trial, wanted: str | None) -> list[Finding]:
 
 
 def _prove_one_of(
-    trial: Trial, frames: list[Frame], findings: list[Finding], limit_s: float
+    trial: Trial, boxes: Mapping[str, list[Frame]], findings: list[Finding], limit_s: float
 ) -> tuple[Finding, Proof]:
     """Return the first finding whose cause is proved, with the proof; else the first finding.
 
@@ -109,6 +110,7 @@ def _prove_one_of(
         is_long = sign_of(finding) in LONG
         for before in (_BEFORE, _LONG_BEFORE) if is_long else (_BEFORE,):
             try:
+                frames = boxes[_whose(boxes, finding)]
                 recording = _recording(trial, frames, finding, before)
             except StepUnavailable:
                 if not tried:
@@ -116,12 +118,17 @@ def _prove_one_of(
                 break
             if before == _LONG_BEFORE and tried[-1][1].steps[:1] == (recording.first,):
                 break  # no more of it was recorded
-            proof = _prove(trial, frames, recording, finding, limit_s)
+            proof = _prove(trial, boxes, recording, finding, limit_s)
             write_proof(trial.store, proof)
             tried.append((finding, proof))
             if proof.proved:
                 return tried[-1]
     return tried[0]
+
+
+def _whose(boxes: Mapping[str, object], finding: Finding) -> str:
+    """Return the worker whose steps show a finding; the first one where it is of all."""
+    return finding.worker if finding.worker in boxes else next(iter(boxes))
 
 
 def _unproved(finding: Finding, why: str) -> Proof:
@@ -179,33 +186,53 @@ def _recording(trial: Trial, frames: list[Frame], finding: Finding, before: int)
 
 def _prove(
     trial: Trial,
-    frames: list[Frame],
+    boxes: Mapping[str, list[Frame]],
     recording: Recording,
     finding: Finding,
     limit_s: float,
 ) -> Proof:
-    forwards, snapshots = forwards_and_snapshots(frames)
-    options = find_options(trial, frames)
-    manifest = trial.reader.manifest
-    anomaly = Anomaly(trial, finding, recording)
-    task = Task(
-        manifest,
-        recording,
-        forwards,
-        snapshots,
-        options,
-        limit_s,
-        levels=_levels(anomaly.records),
-        num_evaluations=len(anomaly.evaluations),
-    )
+    worker = _whose(boxes, finding)
+    anomaly = Anomaly(trial, finding, recording, worker if len(boxes) > 1 else None)
+    tasks = {
+        name: _task(trial, frames, recording, anomaly, limit_s) for name, frames in boxes.items()
+    }
+    own, rank = tasks[worker], list(boxes).index(worker)
     output = progress_console()
 
     def show(tried: Tried) -> None:
         if output.is_terminal:
             output.print(f"  {tried.text}: {tried.outcome}", style="dim", markup=False)
 
-    with Replays(task) as replays:
-        return Prover(anomaly, forwards, snapshots, replays.run, show).prove()
+    with Replays(list(tasks.values())) as replays:
+
+        def run(change: Alternative) -> Replayed:
+            return replays.run(change, rank)[rank]
+
+        return Prover(anomaly, own.forwards, own.snapshots, run, show).prove()
+
+
+def _task(
+    trial: Trial, frames: list[Frame], recording: Recording, anomaly: Anomaly, limit_s: float
+) -> Task:
+    """Return what a worker runs again: the same steps, of its own batches.
+
+    Raises:
+        StepUnavailable: It did not record them.
+    """
+    last = recording.first + len(recording.steps) - 1
+    own = find_recording(frames, last, begins=recording.first)
+    own.check_complete()
+    forwards, snapshots = forwards_and_snapshots(frames)
+    return Task(
+        trial.reader.manifest,
+        own,
+        forwards,
+        snapshots,
+        find_options(trial, frames),
+        limit_s,
+        levels=_levels(anomaly.records),
+        num_evaluations=len(anomaly.evaluations),
+    )
 
 
 def _levels(records: Iterable[StepRecord]) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import shlex
@@ -19,7 +20,7 @@ import click
 from ..diff.comparison import NOT_COMPUTED, Compared, Outcome, compare_steps, outcome_of
 from ..errors import ConfigError, RunExists, StepUnavailable, TrainingStopped
 from ..formats import RunTarget, open_writer, run_format
-from ..formats.blackbox import Frame, read_frames
+from ..formats.blackbox import SNAPSHOT_FRAME, Frame, read_frames
 from ..formats.known_runs import is_known, remember
 from ..formats.manifest import FIRST_WORKER, End, Manifest, script_digest
 from ..model.record import StepRecord
@@ -28,6 +29,7 @@ from ..runtime.secrets import MASK
 from ..store import Store, clear, open_store
 from ..store.local import local_path
 from ..trial import Trial
+from ..trial.alternatives import AS_RECORDED, Alternative
 from ..trial.recording import (
     Recording,
     drawn_rows,
@@ -38,7 +40,7 @@ from ..trial.recording import (
 from .blackbox import why_no_black_box
 from .console import console, print_json, table
 from .launch import Script
-from .replay_workers import run_together
+from .replays import Replays, Task
 from .run_names import RUN, RunVerb
 from .script_command import TRUST
 
@@ -219,14 +221,13 @@ def replay(
     recorded or within tolerance, 1 if not, 2 if it cannot be run again.
     """
     trial = Trial(run)
-    workers = _workers(trial)
-    recorded = [find_recorded(trial, number, worker) for worker in workers]
+    recorded = find_recorded(trial, number)
     check_trusted(trial, trust=trust)
     target = _open_target(trial.store, number, to)
     manifest = trial.reader.manifest
     with script_output(to_stderr=as_json, quiet=quiet):
         if len(recorded) > 1:
-            again = run_together(manifest, recorded, deterministic=deterministic)
+            again = _run_together(manifest, recorded, deterministic=deterministic)
         else:
             again = [run_again(manifest, make_hook(recorded[0], deterministic=deterministic))]
     records = [
@@ -289,44 +290,53 @@ class Recorded:
         return f"TRAIN step {self.record.mode_step}"
 
 
-def find_recorded(trial: Trial, number: int, worker: str | None = None) -> Recorded:
-    """Return a TRAIN step of a run, as a worker saw it, by default the only one.
+def find_recorded(trial: Trial, number: int) -> list[Recorded]:
+    """Return a TRAIN step of a run, as each worker saw it, by rank.
 
     Raises:
         StepUnavailable: It cannot be run again.
     """
-    frames = find_frames(trial, worker)
-    record = find_record(trial, frames, number, worker)
-    try:
-        recording = find_recording(frames, number)
-    except StepUnavailable as error:
-        last = f"to see the last steps: stepwatch blackbox {trial.path}"
-        raise StepUnavailable(f"{error}; {last}") from None
-    recording.check_complete()
-    options = find_options(trial, frames)
-    return Recorded(trial, record, recording, options, drawn_rows(frames))
+    last = f"to see the last steps: stepwatch blackbox {trial.path}"
+    found = []
+    for worker, frames in frames_by_worker(trial).items():
+        record = find_record(trial, frames, number, worker)
+        try:
+            recording = find_recording(frames, number)
+        except StepUnavailable as error:
+            raise StepUnavailable(f"{error}; {last}") from None
+        recording.check_complete()
+        options = find_options(trial, frames)
+        found.append(Recorded(trial, record, recording, options, drawn_rows(frames)))
+    return found
 
 
-def find_frames(trial: Trial, worker: str | None = None) -> list[Frame]:
-    """Return the black box of a worker, by default the only one.
+def frames_by_worker(trial: Trial) -> dict[str, list[Frame]]:
+    """Return the black box of each worker by its name, without snapshots that some do not have.
 
     Raises:
-        StepUnavailable: There is none, or several workers.
+        StepUnavailable: Some have none.
     """
-    num_workers = max(trial.reader.manifest.num_workers, len(trial.workers))
-    if worker is None and num_workers > 1:
-        raise StepUnavailable(
-            f"this is for a single process only, and {trial.path} has {num_workers} workers; "
-            "a step of all of them is run again by: stepwatch replay"
+    workers = _workers(trial)
+    found = {}
+    for worker in workers:
+        frames = read_frames(trial.store, worker if len(workers) > 1 else None)
+        if not frames:
+            whose = f" of {worker}" if len(workers) > 1 else ""
+            raise StepUnavailable(
+                f"{trial.path} has no black box{whose}: {why_no_black_box(trial)}; one is kept for "
+                "replay by: stepwatch run --snapshot every=K"
+            )
+        found[worker] = frames
+    common = set.intersection(
+        *(
+            {one.mode_step for one in frames if one.kind == SNAPSHOT_FRAME}
+            for frames in found.values()
         )
-    frames = read_frames(trial.store, worker)
-    if not frames:
-        whose = f" of {worker}" if num_workers > 1 else ""
-        raise StepUnavailable(
-            f"{trial.path} has no black box{whose}: {why_no_black_box(trial)}; one is kept for "
-            "replay by: stepwatch run --snapshot every=K"
-        )
-    return frames
+    )
+    return {
+        worker: [one for one in frames if one.kind != SNAPSHOT_FRAME or one.mode_step in common]
+        for worker, frames in found.items()
+    }
 
 
 def check_trusted(trial: Trial, *, trust: bool) -> None:
@@ -381,6 +391,22 @@ def make_hook(recorded: Recorded, *, deterministic: bool) -> ReplayHook:
     from ..hooks.torch.replay.replay import ReplayHook
 
     return ReplayHook(recorded.recording, recorded.options, deterministic=deterministic)
+
+
+def _run_together(
+    manifest: Manifest, recorded: Sequence[Recorded], *, deterministic: bool
+) -> list[tuple[StepRecord, str]]:
+    """Run a step again in as many processes as recorded it; return what ``run_again`` does."""
+    tasks = [
+        Task(manifest, one.recording, options=one.options, limit_s=math.inf,
+             deterministic=deterministic)
+        for one in recorded
+    ]  # fmt: skip
+    with Replays(tasks, "replay", shows_output=True) as replays:
+        again = replays.run(Alternative(AS_RECORDED, AS_RECORDED))
+    if again[0].error:
+        raise StepUnavailable(again[0].error)
+    return [(one.records[-1], one.facts["ended"]) for one in again]
 
 
 def _write(target: Store, manifest: Manifest, records: Sequence[StepRecord]) -> None:

@@ -27,26 +27,30 @@ from .replays import Task
 _POLL_S = 0.005
 
 
-def main(folder: Path) -> None:
-    """Run a replay for each line of standard input, and answer each with a line."""
-    # Written by the process that started this one.
-    task, blames = pickle.loads((folder / "task").read_bytes())
-    out = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)
-    from ..hooks.torch.replay import alternatives, blame  # with torch: once, for all forks
+def main(folder: Path, answers: int) -> None:
+    """Run a replay for each line of standard input, and answer each with a line.
 
+    Args:
+        folder: Where the task lies, and what a replay has shown.
+        answers: The file descriptor that lines are written to.
+    """
+    # Written by the process that started this one.
+    task, name, shows_output = pickle.loads((folder / "task").read_bytes())
+    hooks = import_module(f"stepwatch.hooks.torch.replay.{name}")  # with torch, for all forks
     import_module("torch._dynamo")  # which each hook would import
 
-    hooks = blame if blames else alternatives
+    out = os.fdopen(answers, "w", buffering=1)
     for line in sys.stdin:
         asked = json.loads(line)
-        change = Alternative(**{**asked, "rows": tuple(asked["rows"])})
-        answer = folder / "answer"
+        change = Alternative(**{**asked["change"], "rows": tuple(asked["change"]["rows"])})
+        answer, stop = folder / "answer", folder / "stop"
         answer.unlink(missing_ok=True)
+        stop.unlink(missing_ok=True)
         pid = os.fork()
         if not pid:
-            _run_in_fork(task, change, answer, hooks)
-        error = _wait(pid, task.limit_s)
+            os.environ.update(asked["variables"])
+            _run_in_fork(task, change, answer, hooks, shows_output=shows_output)
+        error = _wait(pid, task.limit_s, stop)
         if not error and not answer.exists():
             error = "the process that ran the script died"
         evaluated = folder / "evaluated"
@@ -57,47 +61,54 @@ def main(folder: Path) -> None:
         print(json.dumps({"error": error}), file=out, flush=True)
 
 
-def _wait(pid: int, limit_s: float) -> str:
+def _wait(pid: int, limit_s: float, stop: Path) -> str:
     began = time.monotonic()
     while True:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
             return f"killed by signal {status & 127}" if status & 127 else ""
-        if time.monotonic() - began > limit_s:
+        is_late = time.monotonic() - began > limit_s
+        if is_late or stop.exists():
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-            return f"it took more than {limit_s:g} s"
+            return f"it took more than {limit_s:g} s" if is_late else "another process has failed"
         time.sleep(_POLL_S)
 
 
-def _run_in_fork(task: Task, change: Alternative, answer: Path, hooks: Any) -> None:
+def _run_in_fork(
+    task: Task, change: Alternative, answer: Path, hooks: Any, *, shows_output: bool
+) -> None:
     """Run the script in this process, a fork, and end it."""
     try:
         nowhere = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
+        for stream in (0,) if shows_output else (0, 1, 2):
             os.dup2(nowhere, stream)
+        if not shows_output:
+            warnings.simplefilter("ignore")
         try:
             leave_answer(answer, _replay(task, change, hooks, answer.with_name("evaluated")))
         except Exception as error:  # noqa: BLE001  whatever it is, this replay has shown nothing
             leave_answer(answer, Replayed(error=f"{type(error).__name__}: {error}"))
+        for file in (sys.stdout, sys.stderr):
+            file.flush()
     finally:
+        # Not by way of what the script has left to do at exit: it would wait for other processes.
         os._exit(0)
 
 
 def _replay(task: Task, change: Alternative, hooks: Any, evaluated: Path) -> Replayed:
-    warnings.simplefilter("ignore")
     recording = apply(task.recording, task.forwards, change)
     if recording is None:
         return Replayed(facts={"changed": False})
     try:
         hook = hooks.make(recording, task, change)
-        run_again(task.manifest, hook)
+        _, how = run_again(task.manifest, hook)
     except StepUnavailable as error:
         return Replayed(error=str(error))
     if change.kind == AS_RECORDED and task.num_evaluations:
         evaluated.write_bytes(pickle.dumps(hook.evaluated))
-    return Replayed(hook.records, hook.evaluations, hook.facts)
+    return Replayed(hook.records, hook.evaluations, {**hook.facts, "ended": how})
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

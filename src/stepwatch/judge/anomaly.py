@@ -28,9 +28,12 @@ class Anomaly:
         trial: The run.
         finding: What was found.
         recording: The steps that are run again.
+        worker: Of a run of several, the one whose steps these are.
     """
 
-    def __init__(self, trial: Trial, finding: Finding, recording: Recording) -> None:
+    def __init__(
+        self, trial: Trial, finding: Finding, recording: Recording, worker: str | None = None
+    ) -> None:
         self.finding = finding
         self.first = recording.first
         self.last = recording.first + len(recording.steps) - 1
@@ -38,7 +41,8 @@ class Anomaly:
         self._layouts: dict[tuple[Layout, tuple[int, ...]], Layout] = {}
         #: All steps of the run up to the last of these.
         self.records: list[StepRecord] = []
-        for (record,) in trial.records():
+        own = (one for step in trial.records() for one in step if worker in (None, one.worker))
+        for record in own:
             if record.mode is Mode.TRAIN and record.mode_step > self.last:
                 break
             self.records.append(record)

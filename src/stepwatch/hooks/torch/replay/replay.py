@@ -12,6 +12,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 from weakref import WeakSet
 
@@ -124,6 +125,9 @@ class ReplayHook(TorchHook):
             the full values of all.
         num_evaluations: Keep EVAL steps as well, and run on until there were so many.
     """
+
+    #: What else the run has shown.
+    facts: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(
         self,
@@ -419,3 +423,9 @@ class _LastSteps:
 
     def finish(self) -> None:
         """The steps are kept as they are."""
+
+
+def make(recording: Recording, task: Any, change: object) -> ReplayHook:
+    """Return the hook for a task of ``cli.replays``."""
+    del change
+    return ReplayHook(recording, task.options, deterministic=task.deterministic)
