@@ -88,6 +88,14 @@ if kind == "epsilon":
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, eps=1e4)
 else:
     optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+cosine = {"four times": 130, "wraps": 40}.get(kind)
+if cosine:
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, cosine)
+if kind == "stands still":
+    warm_up = torch.optim.lr_scheduler.LinearLR(optimizer, 0.01, total_iters=30)
+    schedule = torch.optim.lr_scheduler.SequentialLR(
+        optimizer, [warm_up, torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.999)], [30]
+    )
 for step in range(130):
     rows = torch.randint(0, 1600, (16,))
     if kind == "jump" and step == 60:
@@ -102,6 +110,8 @@ for step in range(130):
     if kind == "clipped":
         nn.utils.clip_grad_norm_(model.parameters(), 1e-7)
     optimizer.step()
+    for _ in range({"four times": 4, "wraps": 1, "stands still": step % 50 == 49}.get(kind, 0)):
+        schedule.step()
 """
 
 EVALUATED = """\
@@ -261,6 +271,23 @@ class TestProve:
 
         assert (True, cause) == (proof["proved"], proof["cause"])
         assert "remains" == proof["tried"][0]["outcome"]
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("kind", "said"),
+        [
+            ("four times", "how often the schedule steps: once for each step of the optimizer"),
+            ("stands still", "how often the schedule steps: once for each step of the optimizer"),
+            ("wraps", "a schedule that is too short: 4 times as long"),
+        ],
+    )
+    def test_a_schedule_by_another_pace(self, recorded, kind, said):
+        """From the first step to the last: one that is longer shows at the end what it is."""
+        proof = prove(recorded(kind, script="settings.py"), kind)
+
+        assert ("learning_rate_anomaly", "schedule") == (proof["rule"], proof["cause"])
+        assert f"{said} it does not occur" == proof["text"]
+        assert [0, 129] == proof["steps"]
 
     @pytest.mark.slow
     def test_a_number_that_changes_in_memory(self, recorded):

@@ -107,8 +107,9 @@ def _prove_one_of(
     """
     tried: list[tuple[Finding, Proof]] = []
     for finding in findings:
-        is_long = sign_of(finding) in LONG
-        for before in (_BEFORE, _LONG_BEFORE) if is_long else (_BEFORE,):
+        sign = sign_of(finding)
+        lengths = (_BEFORE, _LONG_BEFORE) if sign in LONG else (_BEFORE,)
+        for before in (finding.step,) if sign == "schedule" else lengths:
             try:
                 frames = boxes[_whose(boxes, finding)]
                 recording = _recording(trial, frames, finding, before)
@@ -172,7 +173,9 @@ def _recording(trial: Trial, frames: list[Frame], finding: Finding, before: int)
             "--black-box MB"
         )
     recording.check_complete()
-    for more in range(_AFTER, 0, -1):
+    # A schedule that is longer shows at the end what it is.
+    after = max(numbers) - last if sign_of(finding) == "schedule" else _AFTER
+    for more in range(after, 0, -1):
         if last + more in numbers:
             try:
                 longer = find_recording(frames, last + more, begins=recording.first)

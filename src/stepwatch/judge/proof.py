@@ -44,8 +44,8 @@ NOT_AGAIN = "does not come again"
 #: Findings of these signs are about one step, or what a few made; others need more than a replay.
 SIGNS = frozenset(
     {"spike", "growth", "bad_data", "non_finite", "exploded", "updates", "moved", "drift",
-     "loss_input", "rate", "state", "precision", "pace", "unchanged", "outcome", "inputs", "data",
-     "held_out"}
+     "loss_input", "schedule", "rate", "state", "precision", "pace", "unchanged", "outcome",
+     "inputs", "data", "held_out"}
 )  # fmt: skip
 #: Those that may be of an evaluation, which is run again where the steps begin with the first.
 _EVALUATED = frozenset({"data", "held_out", "outcome"})
@@ -63,6 +63,7 @@ _ORDINARY_RATE = 1e-3
 _SMALLER = ((0.1, "a tenth"), (0.01, "a hundredth"), (0.001, "a thousandth"))
 #: A schedule that is meant to changes a rate by less from one step to the next.
 _RATE_JUMP = 3.0
+_LONGER = (2, 4, 10, 100)
 #: Of these, another step that is not in order as well has a cause of its own.
 _ALONE = frozenset({"bad_data", "inputs", "non_finite", "exploded"})
 _MOST_REPLAYS = 60
@@ -118,6 +119,8 @@ class Prover:
         sign = sign_of(self.anomaly.finding)
         if self.anomaly.finding.mode == str(Mode.EVAL):
             return self._shared_rows, self._trained_data
+        if sign == "schedule":
+            return (self._schedule,)
         if sign in ("data", "held_out"):  # no update makes it
             return self._arrangement, self._trained_data
         is_few = self.anomaly.num_steps <= _FEW_STEPS
@@ -425,6 +428,23 @@ class Prover:
             return None
         return self._first_of((*self._settings(), *self._sizes())) or self._layer()
 
+    def _schedule(self) -> Proof | None:
+        return self._first_of(self._paces())
+
+    def _paces(self) -> Iterator[Candidate]:
+        """Yield other paces of the schedule, all along; it begins with the first step."""
+        names = (name for one in self.anomaly.records for name in one.layout.row_of)
+        if self.anomaly.first or "loop/scheduler_steps" not in names:
+            return
+        once = "once for each step of the optimizer"
+        change = Alternative("schedule", f"the schedule steps {once}", value=1.0)
+        text = f"how often the schedule steps: {once} it does not occur"
+        yield change, "schedule", text, {}
+        for factor in _LONGER:
+            change = Alternative("schedule", f"a schedule {factor} times as long", value=1 / factor)
+            text = f"a schedule that is too short: {factor} times as long it does not occur"
+            yield change, "schedule", text, {"factor": factor}
+
     def _layer(self) -> Proof | None:
         layer = _layer_of(self.anomaly.finding.tensor)
         if not layer:
@@ -450,6 +470,8 @@ class Prover:
         yield change, "epsilon", f"the epsilon of the optimizer: with at most {most:g} {gone}", {}
         change = Alternative("unclipped", "gradients are not clipped")
         yield change, "clipping", f"clipped gradients: without clipping {gone}", {}
+        if sign_of(self.anomaly.finding) == "outcome":
+            yield from self._paces()
         if not self._has_rate_jump():
             return
         change = Alternative("held", f"the learning rate of step {self.anomaly.first} all along")

@@ -57,14 +57,15 @@ class Alternative:
             ``other_columns``, ``evaluated``, ``all_evaluated``, ``trained``, ``shared``,
             ``unshared``, ``precision``, ``eager``, ``mode``, ``random``, ``domain``,
             ``weight_decay``, ``momentum``, ``epsilon``, ``clip``, ``unclipped``, ``held``,
-            ``rate``, ``least_rate``, ``layer``, ``other_layers``; or ``as recorded``.
+            ``schedule``, ``rate``, ``least_rate``, ``layer``, ``other_layers``; or ``as recorded``.
         text: The change in words.
         step: The TRAIN step whose batch is changed, or the first of them.
         rows: Which of its rows are replaced.
         donor: The TRAIN step that the rows are taken from.
         value: The factor, norm, learning rate or number of bits; the row of the same batch that
             the rows are replaced by; how many rows on a target is taken from; the column; which
-            half of the rows of evaluations is trained on, 0 or 1.
+            half of the rows of evaluations is trained on, 0 or 1; how many steps a schedule takes
+            for one of the optimizer.
         layer: The module whose update is left out, or the only one that is updated, or the function
             whose arguments are bound.
     """

@@ -38,6 +38,7 @@ from ..tensors import tensors_in, to_numpy
 from .domains import Domains
 from .replay import Options, ReplayHook
 from .restore import substitute_recorded
+from .schedules import PacedSchedulers
 from .snapshot import optimizer_state, why_not_copied
 
 _HALF = (torch.float16, torch.bfloat16)
@@ -74,6 +75,7 @@ class AlternativeHook(ReplayHook):
         self._left_out: list[tuple[torch.Tensor, torch.Tensor]] = []
         self._held: dict[tuple[int, int], Any] = {}  # the first rate, by optimizer and group
         self._clipping: list[Callable[[], None]] = []
+        self._schedulers = PacedSchedulers(change.value) if change.kind == "schedule" else None
         self._domains: Domains | None = None
         #: What the run has shown: ``changed`` says whether the change changed anything,
         #: ``apart`` where the state first was another than recorded, ``agreed`` where it was not.
@@ -86,7 +88,11 @@ class AlternativeHook(ReplayHook):
             given = recording.evaluations if change.kind in CHANGES_EVALUATION else None
             self._evaluation = Evaluation(given)
         super().__init__(
-            recording, options, keep_all=True, levels=levels, num_evaluations=num_evaluations
+            recording,
+            {} if self._schedulers else options,  # which the schedule makes anew
+            keep_all=True,
+            levels=levels,
+            num_evaluations=num_evaluations,
         )
 
     @property
@@ -103,6 +109,8 @@ class AlternativeHook(ReplayHook):
         before = register_optimizer_step_pre_hook(eager_only(self._change_update))
         after = register_optimizer_step_post_hook(eager_only(self._undo_change))
         self._own_handles += [before, after]
+        if self._schedulers is not None:
+            self._schedulers.attach()
         if self._change.kind == "eager":
             self._exchanged.put(torch, "compile", self._not_compiled)
             self._exchanged.put(torch.nn.Module, "compile", self._not_compiled_method)
@@ -117,6 +125,8 @@ class AlternativeHook(ReplayHook):
             self._domains.__exit__(None, None, None)  # type: ignore[no-untyped-call]
             self._domains = None
         self._exchanged.remove()
+        if self._schedulers is not None:
+            self._schedulers.detach()
         super().detach()
         while self._clipping:
             self._clipping.pop()()
@@ -317,7 +327,9 @@ class AlternativeHook(ReplayHook):
                 self._left_out.append((parameter, parameter.detach().clone()))
 
     def _undo_change(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        del optimizer
+        if self._schedulers is not None and self._num_forwards and not self.over:
+            self._schedulers.optimizer_stepped(optimizer)
+            self.facts["changed"] = self._schedulers.changed
         while self._put_back:
             group, name, value = self._put_back.pop()
             group[name] = value
