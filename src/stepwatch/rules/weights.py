@@ -546,13 +546,13 @@ class UntrainedParameter(Rule):
                     " another optimizer updated other parameters, and were not set to zero before"
                     f" backward(), {in_a_row(LEFT_STEPS, 'step')} up to step {step.train_step}:"
                     " they are updated by the loss of the opponent, too, as a discriminator by that"
-                    " of the generator",
+                    " of the generator, or a generator whose samples were not detached",
                     worker=worker,
                     value=left,
                     threshold=0.0,
                     condition="left_over",
                     remedy="call zero_grad() of each network, or of its optimizer, right before"
-                    " backward() of its own loss",
+                    " backward() of its own loss; detach() what the other's loss is given",
                 )
 
     def _finding(

@@ -171,6 +171,32 @@ class TestLeft:
 
         assert [0, 0, 0] == seen.series(LEFT)
 
+    @pytest.mark.parametrize(
+        ("num_judged", "detaches", "left"), [(1, False, 4), (3, False, 4), (3, True, 0)]
+    )
+    def test_a_trunk_whose_own_loss_pulls_the_other_way_is_not(
+        self, watched, num_judged, detaches, left
+    ):
+        """A generator that is zeroed first, and is in the loss of its critic; each step has it."""
+        torch.manual_seed(0)
+        generator = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+        critic = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 1))
+        makes, judges = sgd(generator, lr=0.01), sgd(critic, lr=0.01)
+        with watched() as seen:
+            for _ in range(4):
+                makes.zero_grad()
+                for _ in range(num_judged):
+                    made = generator(torch.randn(32, 4))
+                    judged = critic(made.detach() if detaches else made)
+                    loss = judged.mean() - critic(torch.randn(32, 2) + 2).mean()
+                    judges.zero_grad()
+                    loss.backward()
+                    judges.step()
+                (-critic(generator(torch.randn(32, 4))).mean()).backward()
+                makes.step()
+
+        assert {left} == set(seen.series(LEFT)[-2:])
+
     def test_a_head_may_gather_gradients_over_several_steps_of_its_trunk(self, watched):
         """Its own loss is that by which the trunk is updated."""
         trunk, head = nn.Linear(4, 3), nn.Linear(3, 1)

@@ -749,8 +749,7 @@ class BatchTracker:
         if self._backend.is_stale(gradients):
             self._step_trace.facts.num_stale = len(gradients)
         if (left := self._backend.num_left(optimizer, variables)) is not None:
-            facts = self._step_trace.facts
-            facts.num_left = (facts.num_left or 0) + left
+            self._step_trace.facts.num_left = left
         self._step_trace.differentiated()
         self._step_trace.facts.num_updates += 1
         pairs = zip(gradients, variables, strict=False)

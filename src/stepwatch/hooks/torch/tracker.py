@@ -810,7 +810,7 @@ class Tracker(HookGuard):
         stepping = [one.parameter for one in self._stepping_parameters]
         num_left = self._left_gradients.steps(optimizer, stepping)
         if num_left is not None:
-            self._num_left = (self._num_left or 0) + num_left
+            self._num_left = num_left
         if not self.first_gradients.is_finite(optimizer):
             self._find_infinite_derivative(step)
         self._learning_rates(step, optimizer)
