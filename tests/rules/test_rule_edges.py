@@ -109,6 +109,15 @@ class TestExplodingTensor:
     def test_minus_infinity_of_masks_is_let_be_by_name(self):
         assert [] == run("exploding_tensor", [step_of({"outputs": {"output/attn_mask": [-inf]}})])
 
+    @pytest.mark.parametrize(("loss", "settings", "found"), [
+        (1.0, "", []), (nan, "", [0]), (1.0, ":skip_unlabeled=false", [0]),
+    ])  # fmt: skip
+    def test_labels_that_a_mask_leaves_out_may_be_nan(self, loss, settings, found):
+        """Then the loss is finite."""
+        step = step_of({"labels": {"label/L": [nan, 1.0]}, "losses": {"loss/L": [loss]}})
+
+        assert found == steps_at(run(f"exploding_tensor{settings}", [step]))
+
     def test_only_nan(self):
         step = step_of({"outputs": {"output/fc": [inf]}})
         assert [0] == steps_at(run("exploding_tensor", [step]))
@@ -362,6 +371,22 @@ class TestAllZero:
 
         assert remedy in found.remedy
         assert ("weights from 1 to 4 by step 1" in found.message) == (norm == 4)
+
+    @pytest.mark.parametrize(("is_frozen", "severity"), [(True, "info"), (False, "warning")])
+    def test_a_layer_that_is_frozen_at_zero_is_information(self, is_frozen, severity):
+        """Also where it is seen in a step that has no weights, such as one of an evaluation."""
+        own = {} if is_frozen else {"gradient/pos.weight": [1.0]}
+        trained = step_of(
+            {
+                "weights": {"pos.weight": [0.0], "fc.weight": [1.0]},
+                "gradients": {"gradient/fc.weight": [1.0], **own},
+            }
+        )
+        later = step_of({"outputs": {"output/pos": [0.0]}}, 1)
+        (found,) = run("all_zero:collection_names=outputs", [trained, later])
+
+        assert severity == found.severity
+        assert ("zero and frozen" in found.message) == is_frozen
 
     def test_tensors_that_die_together_are_one_finding(self):
         def step(number):

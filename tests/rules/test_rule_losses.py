@@ -311,6 +311,21 @@ class TestLossNotDecreasing:
         assert found == steps_at(run("loss_not_decreasing:plain_only=true", steps))
 
     @pytest.mark.parametrize(
+        ("name", "end", "found"),
+        [("boosting/round", 0.95, 0), ("boosting/round", 0.995, 1), ("loop/epoch", 0.95, 1)],
+    )
+    def test_boosted_trees_add_less_and_less(self, name, end, found):
+        """Once their loss has fallen by 1% it may come to rest."""
+        losses = np.interp(np.arange(700), [0, 60, 699], [1.0, end, end - 1e-5])
+        steps = [
+            step_of({"losses": {"train-logloss": [one]}, "boosting": {name: [float(n)]}}, n)
+            for n, one in enumerate(losses)
+        ]
+        rule = "loss_not_decreasing:num_steps=100,smooth=25,converged_ratio=0.9,plain_only=true"
+
+        assert found == len(run(rule, steps))
+
+    @pytest.mark.parametrize(
         ("given", "found"), [([], [10]), ([4], [14]), ([8], [18]), ([2, 4, 6], []), ([3, 12], [22])]
     )
     def test_a_model_that_is_given_other_weights_begins_anew(self, given, found):

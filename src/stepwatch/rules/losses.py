@@ -53,6 +53,8 @@ _MANY_MODELS = 6
 
 # A sum of losses differs by no more than this share from what is differentiated, if that is it.
 _ROUNDED = 1e-3
+# A loss of boosted trees that has fallen so far has learned what there is.
+BOOSTED = 0.99
 # By so many values it is known what is differentiated.
 _WHOLES = 5
 
@@ -238,7 +240,8 @@ class LossNotDecreasing(Rule):
         " is a term of what was, or of a weighted sum that came down to `converged_ratio`, one"
         " that is a tenth of another or less, one that is given a constant in the place of its"
         " prediction, as a commitment loss, in JAX one whose function takes advantages by that"
-        " name, or a plateau below a tenth of the learning rate's peak; and compare no losses of"
+        " name, a plateau below a tenth of the learning rate's peak, or one of boosted trees whose"
+        " loss has fallen by 1%; and compare no losses of"
         " before the script gave the model other weights, of no"
         " file, and none at all once it did so three times. A plateau that nothing explains must"
         " last for 400 more steps, or to the end. A rise that is less than losses scatter, by less"
@@ -259,6 +262,7 @@ class LossNotDecreasing(Rule):
         # How often each class was taken for which.
         self._guesses: Series[str, Counts] = Series(LOOKS_AT_GUESSES)
         self._rates = (0.0, 0.0)  # the highest learning rate so far, and the last
+        self._is_boosted = False
 
     def check(self, step: StepView) -> Findings:
         self._circumstances.add(step)
@@ -274,6 +278,7 @@ class LossNotDecreasing(Rule):
             for tensor in step.tensors("classes"):
                 if tensor.name.startswith("confusion/") and tensor.name in tensor.record.raw:
                     self._guesses.add(tensor.name, np.asarray(tensor.value()).astype(np.int64))
+        self._is_boosted |= step.tensor("boosting/round") is not None
         if not step.is_of(self.mode):
             return
         mode = step.mode.value
@@ -383,6 +388,9 @@ class LossNotDecreasing(Rule):
         peak, rate = self._rates
         if verdict == "plateau" and self.plain_only and rate < WINDING_DOWN * peak:
             verdict = ""  # a schedule that comes to its end holds the loss where it is
+        learned = self._is_boosted and self.plain_only and 0 < now < BOOSTED * series.first
+        if verdict == "plateau" and learned:
+            verdict = ""  # trees add less and less
         verdict = series.settled(verdict, now)
         if self.converged_ratio is not None:
             compared = then_step, then, now

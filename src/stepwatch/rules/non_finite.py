@@ -486,7 +486,11 @@ class ExplodingTensor(NonFiniteRule):
     name = "exploding_tensor"
     sign = "exploded"
     view = EvidenceView(statistic="l2")
-    compat: ClassVar[Mapping[str, object]] = {"exclude_regex": None, "amp_skips": 1}
+    compat: ClassVar[Mapping[str, object]] = {
+        "exclude_regex": None,
+        "amp_skips": 1,
+        "skip_unlabeled": False,
+    }
 
     collection_names: Sequence[str] = parameter((), "Only tensors of these collections.")
     tensor_regex: Sequence[str] = parameter(
@@ -501,6 +505,11 @@ class ExplodingTensor(NonFiniteRule):
     )
     exclude_regex: str | None = parameter(
         MASKS, "Not tensors whose name matches; `none` in compat.", regex=True
+    )
+    skip_unlabeled: bool = parameter(
+        True,
+        "Labels may be nan where all losses are finite, as of rows without a label that a mask"
+        " leaves out; `false` in compat.",
     )
 
     def begin(self) -> None:
@@ -531,6 +540,8 @@ class ExplodingTensor(NonFiniteRule):
         kinds = np.array([info.collection for info in group.infos])
         if excused:
             bad &= ~np.isin(kinds, _BACKWARD)
+        if self.skip_unlabeled and bad.any() and _has_finite_losses(group.record):
+            bad &= kinds != "labels"
         if self.allow_masks:
             bad &= counts[:, :2].any(axis=1) | ~np.isin(kinds, ("outputs", "inputs", "predictions"))
         return bad
@@ -561,6 +572,12 @@ class ExplodingTensor(NonFiniteRule):
             " and square root near zero",
             evidence={**counts, "tensors": names[:20]},
         )
+
+
+def _has_finite_losses(record: StepRecord) -> bool:
+    """Return whether a step has losses, and all of them are finite."""
+    rows = record.layout.rows_of.get("losses", ())
+    return len(rows) > 0 and not record.statistics[rows][:, NAN : NEGINF + 1].any()
 
 
 _CAPTURE_ALL = "ask stepwatch check RUN, which looks at all workers; if it was this one, "

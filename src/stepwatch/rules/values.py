@@ -85,6 +85,7 @@ class AllZero(TensorRule):
     def begin(self) -> None:
         super().begin()
         self._weights = WeightHistory()
+        self._trained: StepView | None = None  # the last TRAIN step with weights and gradients
         if self.skip_further:
             self._tensors = Selection(self.collection_names, self.tensor_regex, keep=_is_computed)
 
@@ -99,6 +100,8 @@ class AllZero(TensorRule):
     def _remember(self, step: StepView) -> None:
         if step.trains:
             self._weights.add(step)
+            if {"weights", "gradients"} <= step.records[0].layout.rows_of.keys():
+                self._trained = step
 
     def check(self, step: StepView) -> Findings:
         self._remember(step)
@@ -132,7 +135,10 @@ class AllZero(TensorRule):
         since = f", {in_a_row(self.consecutive, 'step')}" if self.consecutive > 1 else ""
         more = f"; so {'is' if len(others) == 1 else 'are'} {listed(others)}" if others else ""
         weight = _zero_weight(step, group, name)
-        if weight:
+        is_frozen = self._trained is not None and _is_frozen_at_zero(self._trained, group, name)
+        if is_frozen:
+            more += "; its weights are zero and frozen"
+        elif weight:
             more += f"; {weight} is zero, too"
         reason = self._weights.reason(group.record.worker)
         if reason is not None:
@@ -144,6 +150,7 @@ class AllZero(TensorRule):
             f" {step.train_step}{since}{more}",
             value=share,
             threshold=self.threshold,
+            severity="info" if is_frozen else "warning",
             condition=leader,
             remedy=reason.remedy
             if reason is not None
@@ -178,6 +185,18 @@ def _zero_weight(step: StepView, group: TensorGroup, output: str) -> str:
             least, largest = view.statistics.min, view.statistics.max
             return weight if least == largest == 0 else ""
     return ""
+
+
+def _is_frozen_at_zero(trained: StepView, group: TensorGroup, output: str) -> bool:
+    """Return whether the weights of the module of an output are zero on purpose.
+
+    Args:
+        trained: A TRAIN step with gradients: those that have none are frozen.
+        group: The tensors of a worker, with the output.
+        output: Its name.
+    """
+    weight = _zero_weight(trained, group, output)
+    return bool(weight) and trained.tensor(f"gradient/{weight}", group.record.worker) is None
 
 
 class TensorVariance(TensorRule):
