@@ -380,6 +380,7 @@ class TestAllZero:
             {
                 "weights": {"pos.weight": [0.0], "fc.weight": [1.0]},
                 "gradients": {"gradient/fc.weight": [1.0], **own},
+                "outputs": {"output/fc": [1.0]},
             }
         )
         later = step_of({"outputs": {"output/pos": [0.0]}}, 1)
