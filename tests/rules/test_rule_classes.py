@@ -225,15 +225,20 @@ class TestChanceHeldOut:
         samples=None,
         epochs=None,
         nearest=None,
+        before=False,
     ):
         """Return what is found in a training with an evaluation after each 20 steps.
 
         Args:
+            before: Whether another model was trained before.
             epochs: That each 20 steps are.
             samples: Returns the samples of a step of a mode.
             nearest: Of how many evaluated samples the nearest is evaluated, too, of 100.
         """
         watch, at = Watch(["chance_level:num_steps=40"]), 0
+        if before:
+            watch.evaluate(step_of({"gradients": {"gradient/other.weight": [1.0]}}))
+            at += 1
         for _ in range(rounds):
             for mode, loss, count in ((Mode.TRAIN, train, 20), (Mode.EVAL, evaluated, 4)):
                 for _ in range(count):
@@ -244,6 +249,8 @@ class TestChanceHeldOut:
                         "labels": {f"label/{self.NAME}": np.arange(32) % 2},
                         "classes": {f"confusion/{self.NAME}": matrix},
                     }
+                    if before and mode is Mode.TRAIN:
+                        values["gradients"] = {"gradient/own.weight": np.ones(1)}
                     looks -= mode is Mode.EVAL
                     if mode is Mode.EVAL and looks < 0:
                         del values["classes"]
@@ -312,6 +319,13 @@ class TestChanceHeldOut:
     def test_a_class_that_training_never_had_is_named(self, confusion, found):
         """As where rows lie class by class and the last of them are to validate."""
         assert found == self.found(train=0.2, evaluated=2.0, confusion=confusion, rounds=2)
+
+    def test_a_class_of_a_model_that_was_trained_before_is_not(self):
+        """It is evaluated once more, beside one that was made of it for fewer classes."""
+        confusion = [[8, 0, 0], [0, 4, 0], [0, 4, 0]]
+        training = {"train": 0.2, "evaluated": 2.0, "confusion": confusion, "rounds": 2}
+
+        assert [] == self.found(**training, before=True)
 
     def test_renumbered_classes_are_found_after_one_evaluation(self):
         """Nearly all of each is taken for another one."""

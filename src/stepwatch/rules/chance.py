@@ -353,7 +353,8 @@ class ChanceLevel(Rule):
                 continue
             trained = window.late_mean()
             unseen = _shares_of_unseen_classes(held_out.confusions, window)
-            if unseen.any():
+            # What is evaluated may be a model that was trained before, of other classes.
+            if unseen.any() and self.num_models == 1:
                 yield self._unseen_classes_finding(held_out, window, unseen)
             elif held_out.confusions and not held_out.has_shares:
                 yield from self._evaluate_held_out(held_out, trained)

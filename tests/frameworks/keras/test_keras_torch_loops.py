@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from keras import layers
 
+from stepwatch.hooks.observations import DEPENDENCE
 from stepwatch.rules import watch
 from stepwatch.trial import Trial
 
@@ -143,3 +144,23 @@ def test_an_encoder_with_weights_of_its_own_may_be_meant_to_stay(tmp_path):
 )
 def test_what_is_trained_is_not_accused(tmp_path, how):
     assert [] == list(untrained(tmp_path / "run", all_of, **how))
+
+
+def test_a_normalization_that_is_told_to_train_mixes_samples_on_purpose(tmp_path):
+    """What a prediction depends on of other samples is not held against it then."""
+    import torch
+
+    from stepwatch import TorchHook
+
+    model = keras.Sequential([keras.Input((4,)), layers.BatchNormalization(), layers.Dense(3)])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    options = {"say": lambda _: None, "strict": True, "policy": ["derivatives:raw:every=5"]}
+    with TorchHook(run=tmp_path / "run", **options):
+        for _ in range(7):
+            optimizer.zero_grad()
+            outputs = model(torch.from_numpy(X), training=True)
+            torch.nn.functional.cross_entropy(outputs, torch.from_numpy(Y)).backward()
+            optimizer.step()
+    value = Trial(tmp_path / "run").tensor("dependence/cross_entropy").value(5)
+
+    assert len(X) == value[DEPENDENCE.index("together")]

@@ -46,6 +46,7 @@ from ..internals import (
     in_transform,
     isolated_compute,
 )
+from ..models import is_of_keras
 from ..observe import Summaries, on_host
 from ..process import is_cuda_used, is_one_of_several
 from ..tensors import plain, tensors_in, to_numpy, unsupported
@@ -343,7 +344,7 @@ class Dependence:
         self._last = output
         if self._texts and isinstance(module, torch.nn.Embedding):
             self._embed([*_tensors(given)], output)
-        if isinstance(module, BatchNorm) and module.training:
+        if _mixes_samples(module):
             self._together = min(self._together or len(output), len(output))
         elif self._source is None and output.dim() >= 2 and len(output) == len(self._given):
             self._source = output
@@ -606,3 +607,10 @@ def _is_shared_or_unreadable() -> bool:
     """Return whether what is computed is also that of others, or cannot be read now."""
     capturing = is_cuda_used() and torch.cuda.is_current_stream_capturing()
     return is_one_of_several() or capturing or in_transform()
+
+
+def _mixes_samples(module: torch.nn.Module) -> bool:
+    """Return whether a module normalizes by the samples of the batch, or may, one of Keras."""
+    if is_of_keras(type(module)):  # which is told by each call
+        return type(module).__name__ == "BatchNormalization"
+    return isinstance(module, BatchNorm) and module.training
