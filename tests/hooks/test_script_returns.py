@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -45,9 +48,11 @@ class TestMovedReturns:
     """Returns of a helper function, of which the script has what it made of them."""
 
     def test_those_of_past_rewards_are_found(self, rewards, make):
+        """Equal rewards do not tell, and this file goes through some from their end on."""
         ((name, discount),) = told(rewards, make(added_up(rewards, backward=False))).items()
 
-        assert "policy/forward_returns/rewards/G" == name
+        kind = "forward" if np.ptp(rewards) else "reversed"
+        assert f"policy/{kind}_returns/rewards/G" == name
         assert pytest.approx(0.97, abs=1e-3) == discount
 
     def test_those_of_rewards_to_come_are_right(self, rewards, make):
@@ -138,6 +143,63 @@ def test_reversed_returns_of_concatenated_episodes_are_found(appends, found):
     batch = [{"obs": [], "rew": [1.0] * steps} for steps in (12, 40, 9)]
     ret = np.concatenate([added_up(one["rew"], appends=appends) for one in batch])
     assert found == bool(returns_in(batch, ret))
+
+
+@pytest.mark.parametrize("rewards", REWARDS.values(), ids=REWARDS)
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+@pytest.mark.parametrize(("appends", "found"), [(True, True), (False, False)])
+class TestReturnsOfSeveralEpisodes:
+    """One after the other, whatever the script still has of their rewards."""
+
+    def returns(self, episodes, make, appends):
+        return make(np.concatenate([added_up(one, appends=appends) for one in episodes]))
+
+    def test_the_rewards_of_the_last_tell(self, rewards, make, appends, found):
+        """As a loop over episodes leaves them."""
+        returns = self.returns([rewards[:20], rewards[20:30], rewards[:12]], make, appends)
+
+        assert found == bool(told(rewards[:12], returns))
+
+    def test_lists_of_rewards_tell_by_the_longest(self, rewards, make, appends, found):
+        episodes = [rewards[:20], rewards[20:30], rewards[:3]]
+
+        assert found == bool(told(episodes, self.returns(episodes, make, appends)))
+
+    @pytest.mark.parametrize("ends", ["lengths", "dones"])
+    def test_all_rewards_tell_with_where_episodes_end(self, rewards, make, appends, found, ends):
+        def trains(rewards, G, lengths, dones):  # noqa: N803
+            return returns_of_script()
+
+        episodes = [rewards[:20], rewards[20:30], rewards[:3]]
+        lengths = [len(one) for one in episodes]
+        dones = [step + 1 == len(one) for one in episodes for step in range(len(one))]
+        returns = self.returns(episodes, make, appends)
+        told = trains(
+            [reward for one in episodes for reward in one],
+            returns,
+            lengths if ends == "lengths" else None,
+            dones if ends == "dones" else None,
+        )
+        assert found == bool(told)
+
+
+@pytest.mark.parametrize(
+    ("goes_through", "kind"), [("rewards", "forward"), ("reversed(rewards)", "reversed")]
+)
+def test_equal_rewards_are_told_by_how_the_script_goes_through_them(goes_through, kind, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from stepwatch.hooks.script import returns_of_script\n"
+        "rewards, returns, running = [1.0] * 20, [], 0.0\n"
+        f"for reward in {goes_through}:\n"
+        "    running = reward + 0.97 * running\n"
+        "    returns.append(running)\n"
+        "print(*returns_of_script())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert f"policy/{kind}_returns/rewards/returns" == done.stdout.strip()
 
 
 @pytest.mark.parametrize("kind", [np.array, list, tuple, torch.tensor])

@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -42,10 +42,18 @@ _REWARDS = re.compile(
 # And what they call returns, which may be scaled or normalized.
 _RETURNS = re.compile(
     r"((all|ep|episode|batch|b|buf|buffer|norm|normalized|scaled)_)?"
-    r"(R|Rs|Gs?|[Gg]_?t|disc(ounted)?_(r|rs|rews?|rewards?)|(disc(ounted)?_)?(returns?|rets?)"
+    r"(R|Rs|[Gg]s?|[Gg]_?t|disc(ounted)?_(r|rs|rews?|rewards?)|(disc(ounted)?_)?(returns?|rets?)"
     r"|rtgs?|rewards?_to_go|(value_)?targets?|adv(antage)?s?|gaes?)"
     r"(_(list|lst|buf(fer)?|t|b|arr(ay)?|np|tensor|norm|normalized|scaled))?"
 )
+# And what says after which steps episodes ended.
+_ENDS = re.compile(
+    r"((all|ep|episode|batch|b|buf|buffer)_)?(d|dones?|terms?|terminals?|terminated|ends?|ended)"
+    r"(_(list|lst|buf(fer)?|t|b|arr(ay)?|np))?",
+    re.IGNORECASE,
+)
+# A script that goes through something from its end on.
+_BACKWARDS = re.compile(r"\breversed\(|::\s*-1\b|\bflip(ud)?\(|,\s*-1\s*,\s*-1\s*\)")
 
 #: Of fewer states nothing is said, and of more numbers nothing is read.
 LEAST_STATES, _MOST_IN_STATES = 8, 1 << 18
@@ -162,36 +170,37 @@ def returns_of_script() -> dict[str, float]:
     it becomes the reward and the discount times the return *before* it, and actions are told by
     what came before them. In one that appends what it made from the last step on, the first
     action has the return of the last. What is called returns may be scaled and shifted, too, as by
-    a normalization.
+    a normalization, and hold several episodes, of which the script has the rewards of the last, or
+    of each. Rewards that are all the same do not tell which of both it is: the text of the script
+    does, by whether anything in it is gone through backwards.
 
     Returns:
         The discount, by the names of the rewards and of the returns: as numbers of the collection
         ``policy`` called ``policy/forward_returns/REWARDS/RETURNS`` and ``policy/reversed_returns/
         ...``. Time is the first axis.
     """
-    if not any(_has_rewards(frame.f_code.co_filename) for frame in script_frames()):
+    files = {frame.f_code.co_filename for frame in script_frames()}
+    if not any(map(_has_rewards, files)):
         return {}  # as in most trainings, whose variables need not be looked at
     variables: dict[str, Any] = {}
     for name, value in script_variables():
         variables.setdefault(name, value)
     for name, value in [*variables.items()]:
         variables |= {f"{name}.{kept}": one for kept, one in _kept_by(value)}
-    of_rewards = [
-        (name, rewards, slice(None), len(rewards))
-        for name, value in variables.items()
-        if _REWARDS.fullmatch(name.rpartition(".")[2])
-        if (rewards := _numbers(value)) is not None
-    ]
-    for name, rewards, rows, total in (*of_rewards, *_longest_episodes(variables)):
+    for name, rewards, rows, total in _rewards_of_episodes(variables):
+        is_last = rows.start is None
         for other, value in variables.items():
-            returns = _numbers(value, total) if other != name else None
+            is_named = bool(_RETURNS.fullmatch(other.rpartition(".")[2]))
+            returns = None if other == name else _numbers(value, total, or_last=is_named & is_last)
             if returns is None or (returns := returns[rows]).shape != rewards.shape:
                 continue
-            is_named = _RETURNS.fullmatch(other.rpartition(".")[2])
             ways = (_discount, _moved_discount) if is_named else (_discount,)
             if any(way(rewards[::-1], returns[::-1]) is not None for way in ways):
                 continue  # as it should be
-            for kind, taken in (("forward", rewards), ("reversed", rewards[::-1])):
+            kinds = {"forward": rewards, "reversed": rewards[::-1]}
+            if np.ptp(rewards) == 0 and any(map(_goes_backwards, files)):
+                del kinds["forward"]
+            for kind, taken in kinds.items():
                 for way in ways:
                     discount = way(taken, returns)
                     if discount is not None:
@@ -262,32 +271,81 @@ def _has_rewards(file: str) -> bool:
     return any(map(_REWARDS.fullmatch, set(_WORD.findall(text))))
 
 
-def _longest_episodes(
-    variables: Mapping[str, Any],
-) -> Iterator[tuple[str, Floats, slice, int]]:
-    """Yield the rewards of the longest of several episodes that are put together in their order.
+@lru_cache(maxsize=64)
+def _goes_backwards(file: str) -> bool:
+    """Return whether anything in a file is gone through from its end on."""
+    try:
+        return _BACKWARDS.search(Path(file).read_text(encoding="utf-8")) is not None
+    except (OSError, ValueError):
+        return False
 
-    Each is a mapping, of which an entry holds the rewards.
+
+_Rewards = tuple[str, Floats, slice, int]
+
+
+def _rewards_of_episodes(variables: Mapping[str, Any]) -> Iterator[_Rewards]:
+    """Yield rewards of one episode each that a script has.
 
     Returns:
-        Its name, the rewards, their place among those of all, and how many these are.
+        Their name, the rewards, their place among those of all, and how many these are; of what
+        may be all, or those of the last, the place is ``slice(None)``.
     """
     for name, value in variables.items():
-        if type(value) not in (list, tuple) or not all(type(one) is dict for one in value):
+        if not _REWARDS.fullmatch(name.rpartition(".")[2]):
             continue
-        keys = value[0].keys() if len(value) > 1 else ()
-        for key in keys:
-            if not isinstance(key, str) or not _REWARDS.fullmatch(key):
+        rewards = _numbers(value)
+        if rewards is None:
+            continue
+        yield name, rewards, slice(None), len(rewards)
+        for lengths in _lengths(variables, len(rewards)):
+            rows = _longest(lengths)
+            if rows.stop - rows.start >= LEAST_RETURNS:
+                yield name, rewards[rows], rows, len(rewards)
+    yield from _longest_episodes(variables)
+
+
+def _longest(lengths: Sequence[int]) -> slice:
+    """Return the place of the longest of episodes that are put together in their order."""
+    number = lengths.index(max(lengths))
+    begin = sum(lengths[:number])
+    return slice(begin, begin + lengths[number])
+
+
+def _lengths(variables: Mapping[str, Any], total: int) -> Iterator[list[int]]:
+    """Yield how long several episodes are by what a script has: their lengths, or their ends."""
+    for name, value in variables.items():
+        if type(value) is list and 1 < len(value) <= total // 2:
+            if all(type(one) is int and one > 0 for one in value) and sum(value) == total:
+                yield value
+        elif _ENDS.fullmatch(name.rpartition(".")[2]):
+            flags = _numbers(value, total)
+            if flags is None or flags.ndim > 1 or not np.isin(flags, (0, 1)).all():
                 continue
-            each = [one.get(key) for one in value]
-            if not all(type(one) is list for one in each):
-                continue
-            lengths = [len(one) for one in each]
-            number = lengths.index(max(lengths))
-            rewards, begin = _numbers(each[number]), sum(lengths[:number])
-            if rewards is not None:
-                rows = slice(begin, begin + lengths[number])
-                yield f"{name}.{key}", rewards, rows, sum(lengths)
+            ends = (np.flatnonzero(flags[:-1]) + 1).tolist()
+            if ends:
+                yield [end - begin for begin, end in zip([0, *ends], [*ends, total], strict=True)]
+
+
+def _longest_episodes(variables: Mapping[str, Any]) -> Iterator[_Rewards]:
+    """Yield the rewards of the longest of several episodes that are put together in their order.
+
+    Each is a list of rewards, or a mapping, of which an entry holds them.
+    """
+    for name, value in variables.items():
+        if type(value) not in (list, tuple) or len(value) < 2:
+            continue
+        named: dict[str, list[Any]] = {}
+        if all(type(one) is dict for one in value):
+            keys = [one for one in value[0] if isinstance(one, str) and _REWARDS.fullmatch(one)]
+            named = {f"{name}.{key}": [one.get(key) for one in value] for key in keys}
+        elif _REWARDS.fullmatch(name.rpartition(".")[2]):
+            named = {name: [*value]}
+        for one, each in named.items():
+            if all(type(rewards) is list for rewards in each):
+                lengths = [len(rewards) for rewards in each]
+                rewards = _numbers(each[lengths.index(max(lengths))])
+                if rewards is not None:
+                    yield one, rewards, _longest(lengths), sum(lengths)
 
 
 def _kept_by(value: Any) -> Iterator[tuple[str, Any]]:
@@ -342,13 +400,14 @@ def _moved_discount(rewards: Floats, returns: Floats) -> float | None:
     return discount if by[0] > 0 and begins and not is_average else None
 
 
-def _numbers(value: Any, length: int | None = None) -> Floats | None:
+def _numbers(value: Any, length: int | None = None, *, or_last: bool = False) -> Floats | None:
     """Return numbers over time, shape ``[steps]`` or ``[steps, episodes]``; else ``None``.
 
     Of a list with what each episode has, the last.
 
     Args:
         length: How many steps; by default any number.
+        or_last: Of more steps the last so many.
     """
     if type(value) is list and value and not isinstance(value[-1], (int, float, np.number)):
         value = value[-1]
@@ -356,6 +415,8 @@ def _numbers(value: Any, length: int | None = None) -> Floats | None:
     if not is_list and type(value) is not np.ndarray and type(value).__module__ != "torch":
         return None
     steps = len(value) if is_list else next(iter(getattr(value, "shape", ())), 0)
+    if or_last and length is not None and steps > length:
+        value, steps = value[steps - length :], length
     if not LEAST_RETURNS <= steps <= _MOST_ELEMENTS or length not in (None, steps):
         return None
     if is_list and not all(isinstance(one, (bool, int, float, np.number)) for one in value):
@@ -364,6 +425,6 @@ def _numbers(value: Any, length: int | None = None) -> Floats | None:
         array = np.asarray(value)
     except Exception:  # noqa: BLE001  on an accelerator, with a gradient, of a dtype of its own
         return None
-    if array.dtype.kind not in "fiu" or array.ndim > 2 or array.size > _MOST_ELEMENTS:
+    if array.dtype.kind not in "fiub" or array.ndim > 2 or array.size > _MOST_ELEMENTS:
         return None
     return array.astype(np.float64) if np.isfinite(array).all() else None

@@ -158,6 +158,8 @@ class RlUpdate(Rule):
         self._loops: dict[str, _Loop] = {}
         self._values: dict[str, _Values] = {}
         self._targets: dict[tuple[str, str], _Target] = {}
+        # By which evidence returns of a worker were found not to be those of their actions.
+        self._told_order: dict[str, str] = {}
 
     def check(self, step: StepView) -> Findings:
         for worker in step.workers:
@@ -287,14 +289,15 @@ class RlUpdate(Rule):
         """Judge the order of returns; see ``hooks.torch.collectors.policy.growth_of_returns``."""
         self._evaluated = True
         growth = tensor.scalar
-        if self.persists((tensor.worker, "reversed_returns"), 0 < growth < DISCOUNTED, 5):
+        is_wrong = self.persists((tensor.worker, "growth"), 0 < growth < DISCOUNTED, 5)
+        if is_wrong and self._is_first_of_order(tensor, "growth"):
             yield self._finding(
                 step,
                 tensor,
                 "reversed_returns",
-                f"each return is {number(growth)} times the one before and a constant, at 5 looks"
-                " in a row: in the order of the actions it would be times 1 / gamma, so the last"
-                " action has the return of the first",
+                f"within an episode each return is {number(growth)} times the one before and a"
+                " constant, at 5 looks in a row: in the order of the actions it would be times"
+                " 1 / gamma, so the last action has the return of the first",
                 value=growth,
                 threshold=DISCOUNTED,
             )
@@ -316,8 +319,13 @@ class RlUpdate(Rule):
                 " looks in a row: the first action has the return of the last",
             ),
         }[kind]
-        if self.persists((tensor.worker, condition, kind), True, 3):
+        is_wrong = self.persists((tensor.worker, condition, kind), True, 3)
+        if is_wrong and self._is_first_of_order(tensor, kind):
             yield self._finding(step, tensor, condition, what, value=tensor.scalar, threshold=0.0)
+
+    def _is_first_of_order(self, tensor: TensorView, evidence: str) -> bool:
+        """Return whether nothing else told of the order of returns, which all evidence is of."""
+        return self._told_order.setdefault(tensor.worker, evidence) == evidence
 
     def _ratio(self, step: StepView, tensor: TensorView, loop: _Loop) -> Findings:
         distance = _distance_from(1.0, tensor.statistics)

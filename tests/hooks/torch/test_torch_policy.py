@@ -280,9 +280,27 @@ class TestGrowthOfReturns:
             assert pytest.approx(0.97, rel=1e-4) == growth_of_returns(weights)
             assert pytest.approx(1 / 0.97, rel=1e-4) == growth_of_returns(weights.flip(0))
 
+    def test_several_episodes_may_stand_one_after_the_other(self):
+        """The script need have no rewards, nor say where an episode ends."""
+        episodes = [(1 - 0.97 ** torch.arange(1, n + 1)) / 0.03 for n in (9, 31, 8, 12, 9)]
+
+        for each in (episodes, [one.flip(0) for one in episodes]):
+            returns = torch.cat(each)
+            growth = growth_of_returns((returns - returns.mean()) / returns.std())
+            expected = 0.97 if each is episodes else 1 / 0.97
+            assert pytest.approx(expected, rel=1e-4) == growth
+
     @pytest.mark.parametrize(
         "weights",
-        [torch.randn(40), torch.ones(40), torch.tensor([1.0, 2.0]), torch.full((40,), torch.nan)],
+        [
+            torch.randn(40),
+            torch.ones(40),
+            torch.tensor([1.0, 2.0]),
+            torch.full((40,), torch.nan),
+            torch.randint(0, 2, (40,)).float(),
+            torch.arange(10.0).repeat(4) ** 2,
+            torch.randn(8).repeat_interleave(5),
+        ],
     )
     def test_of_other_weights_nothing_is_said(self, weights):
         assert growth_of_returns(weights) is None

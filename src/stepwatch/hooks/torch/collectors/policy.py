@@ -482,6 +482,8 @@ def entropies(logits: torch.Tensor) -> torch.Tensor:
 
 #: Of fewer returns nothing is said, and they follow from each other to this share of their range.
 LEAST_RETURNS, FOLLOWS = 8, 1e-3
+#: Of the changes of returns of several episodes this share follows from the change before.
+MOST_FOLLOW = 0.6
 
 
 def growth_of_returns(weights: torch.Tensor) -> float | None:
@@ -489,10 +491,11 @@ def growth_of_returns(weights: torch.Tensor) -> float | None:
 
     A return is the reward and ``gamma`` times the return after it. Where all rewards of an episode
     are the same, each is therefore a linear function of the one before, also where returns were
-    normalized.
+    normalized. Of several episodes one after the other this holds but where the next one begins.
 
     Args:
-        weights: What the log-probabilities of the actions of one episode are multiplied by.
+        weights: What the log-probabilities of the actions of one or several episodes are
+            multiplied by.
 
     Returns:
         ``1 / gamma`` for returns in the order of the actions, ``gamma`` where they are in the
@@ -509,7 +512,24 @@ def growth_of_returns(weights: torch.Tensor) -> float | None:
     growth = (centred * (after - after.mean())).sum() / size
     left = after - after.mean() - growth * centred
     is_linear = left.abs().max() <= FOLLOWS * (values.max() - values.min())
-    return float(growth) if is_linear else None
+    return float(growth) if is_linear else _growth_within(values)
+
+
+def _growth_within(values: torch.Tensor) -> float | None:
+    """Return by what factor most changes are larger than the one before; ``None`` for no such.
+
+    Args:
+        values: Shape ``[steps]``, float64.
+    """
+    changes = values.diff()
+    before, after = changes[:-1], changes[1:]
+    tells = before.abs() > FOLLOWS * before.abs().max()
+    if int(tells.sum()) < LEAST_RETURNS:
+        return None
+    factors = (after / before)[tells]
+    growth = factors.median()
+    is_same = (factors - growth).abs() <= FOLLOWS * growth
+    return float(growth) if growth > 0 and is_same.double().mean() >= MOST_FOLLOW else None
 
 
 class Policies:
