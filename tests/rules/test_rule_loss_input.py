@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -352,3 +354,100 @@ class TestRepeatedTargets:
     def test_a_target_for_each_is_right(self):
         """Of one shape."""
         assert set() == conditions_of("mse_loss", np.ones((4, 5)), np.arange(20).reshape(4, 5))
+
+
+def drawn(size):
+    return np.random.default_rng(0).uniform(-0.1, 0.1, (size, size)).astype(np.float32)
+
+
+def cosines(step, scale):
+    """Return what towers say that learn within 100 steps which samples belong together."""
+    learned = np.tanh(step / 30)
+    return (scale * (learned * np.eye(100) + (1 - 0.9 * learned) * drawn(100))).astype(np.float32)
+
+
+def cross_entropy(logits, labels):
+    log_shares = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    if labels.shape == logits.shape:
+        return float(-(labels * log_shares).sum(1).mean())
+    return float(-log_shares[np.arange(len(labels)), labels].mean())
+
+
+# What is known of labels that are drawn by these shares, and no more.
+SHARES = np.exp(np.random.default_rng(1).uniform(-0.9, 0.9, (4000, 50)))
+SHARES = (SHARES / SHARES.sum(1, keepdims=True)).astype(np.float32)
+PLACES = np.random.default_rng(2).uniform(size=(4000, 1))
+SAMPLED = (SHARES.cumsum(1) < PLACES).sum(1).clip(max=49)
+
+
+class TestBoundedLogits:
+    """Logits that fill a range that is too small to tell the classes."""
+
+    def conditions(self, logits, labels, *, function="cross_entropy", loss=None, steps=24):
+        """Return what is found by looks at every 20th step.
+
+        Args:
+            logits: Of a step, by its number; shape ``[rows, classes]``.
+            labels: Shape ``[rows]``, or shares of the shape of the logits.
+            loss: Of the logits; by default their cross-entropy.
+        """
+        watch, found = Watch(["loss_input"]), []
+        for number in range(0, 20 * steps, 20):
+            values = np.asarray(logits(number), np.float32)
+            tensors = {
+                "predictions": {f"prediction/{function}": values},
+                "labels": {f"label/{function}": labels},
+                "losses": {f"loss/{function}": (loss or cross_entropy)(values, labels)},
+            }
+            found += watch.evaluate(step_of(tensors, number))
+        return {one.condition.partition(" ")[0] for one in found}
+
+    @pytest.mark.parametrize(("scale", "found"), [(0.1, {"bounded"}), (10, set())])
+    @pytest.mark.parametrize("function", ["cross_entropy", "of_the_script"])
+    def test_cosines_times_the_temperature_are(self, scale, found, function):
+        """In a batch each sample is the class of its own; a loss of the script shows by its value
+        what it is."""
+        logits = partial(cosines, scale=scale)
+        assert found == self.conditions(logits, np.arange(100), function=function)
+
+    def test_the_finding_has_the_numbers(self):
+        watch, found = Watch(["loss_input"]), []
+        labels = np.arange(100)
+        for number in range(0, 480, 20):
+            values = cosines(number, scale=0.1)
+            tensors = {
+                "predictions": {"prediction/cross_entropy": values},
+                "losses": {"loss/cross_entropy": cross_entropy(values, labels)},
+            }
+            found += watch.evaluate(step_of(tensors, number))
+
+        (one,) = found
+        assert "cannot fall below 4.5," in one.message
+        assert "ln(100) = 4.61" in one.message
+        assert 0 == one.onset
+
+    @pytest.mark.parametrize(
+        ("logits", "labels"),
+        [
+            (lambda step: 0.005 * step * np.eye(100), np.arange(100)),
+            (lambda step: np.tanh(step / 50) * (np.eye(10) - 0.1), np.arange(10)),
+            (lambda _: drawn(100), np.arange(100)),
+            (lambda _: np.log(SHARES), SAMPLED),
+            (lambda _: np.log(SHARES), SHARES),
+        ],
+        ids=["a head that begins", "few classes", "no learning", "right", "distilled"],
+    )
+    def test_others_are_let_be(self, logits, labels):
+        assert set() == self.conditions(logits, labels)
+
+    def test_vectors_of_length_one_are_no_logits(self):
+        """As many as they have elements, which a loss of the script compares."""
+
+        def vectors(step):
+            rows = cosines(step, scale=1.0)
+            return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+        found = self.conditions(
+            vectors, np.arange(100), function="of_the_script", loss=lambda *_: 4.3
+        )
+        assert set() == found

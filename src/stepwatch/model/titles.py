@@ -112,6 +112,7 @@ TITLES: Mapping[str, str] = {
     "loss_direction:zero_metric": "metric is 0 while the loss falls",
     "loss_input": "loss is given the wrong input",
     "loss_input:below_zero": "loss is given numbers below zero",
+    "loss_input:bounded": "logits are too small to tell classes",
     "loss_input:broadcast": "prediction and target are broadcast",
     "loss_input:clipped": "loss takes probabilities and cuts off what it is given",
     "loss_input:codes_from_one": "labels count from one",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..model.finding import Finding
 from ..model.record import is_integer
 from ..numerics.measures import by_x, number
 from ..numerics.statistics import COUNT, MAX, MIN, SUM, SUM_SQ, ZEROS
+from .logit_range import LogitRange
 from .shared import BINARY, CROSS_ENTROPIES, ELEMENTWISE, dependence_samples, in_a_row, of_same_loss
 
 _LOGITS = "binary_cross_entropy_with_logits"
@@ -50,7 +51,7 @@ SEVERAL = 1.3
 MIN_LOOKS, MIN_LABELS = 5, 100
 #: Looks at the graph of a loss that is written out.
 MIN_SAMPLES = 2
-_LAST_OPERATION = "setup/last_operation/"
+_LAST_OPERATION, _TEMPERATURE = "setup/last_operation/", "setup/temperature/"
 #: Operations whose results are probabilities, and those whose results are never below 0.
 _PROBABILITIES = ("sigmoid", "softmax")
 _ABOVE_ZERO = ("softplus", "relu", "exp")
@@ -316,8 +317,9 @@ class LossInput(Rule):
     compared with several predictions; labels that are not those of the loss; a softmax where
     samples have several labels; one-hot targets without a class for the largest label; and outputs
     of a sigmoid, tanh or ReLU that press against their end while the targets lie beyond it; whole
-    numbers of two classes as targets of a regression. By graphs: a second derivative of a model by
-    its inputs that was computed without a graph of its own, step after step.
+    numbers of two classes as targets of a regression; logits of many classes that fill a range so
+    small that the loss stays near that of a guess (``bounded``). By graphs: a second derivative of
+    a model by its inputs that was computed without a graph of its own, step after step.
     """
 
     name = "loss_input"
@@ -339,6 +341,9 @@ class LossInput(Rule):
         self._last_operations: dict[tuple[str, str], str] = {}
         self._codes: dict[tuple[str, str], _Codes] = {}
         self._num_samples = 0
+        self._ranges: dict[tuple[str, str], LogitRange] = {}
+        # Workers of whose logits the graph of the loss says that they are cosines.
+        self._of_cosines: set[str] = set()
 
     def check(self, step: StepView) -> Findings:
         all_given = [
@@ -357,6 +362,7 @@ class LossInput(Rule):
                 key = tensor.worker, tensor.name, condition
                 if self.persists(key, holds, least):
                     yield self._finding(step, given, condition, least)
+        yield from self._evaluate_ranges(step, all_given)
         yield from self._evaluate_written(step)
         yield from self._evaluate_derivatives(step)
 
@@ -370,9 +376,49 @@ class LossInput(Rule):
     def _note_last_operations(self, step: StepView) -> None:
         """Note by which operations predictions have a range of their own."""
         for tensor in step.tensors("setup"):
+            if tensor.name.startswith(_TEMPERATURE):
+                self._of_cosines.add(tensor.worker)
             if tensor.name.startswith(_LAST_OPERATION):
                 loss, _, last = tensor.name.removeprefix(_LAST_OPERATION).rpartition("/")
                 self._last_operations[tensor.worker, f"prediction/{loss}"] = last
+
+    def _evaluate_ranges(self, step: StepView, all_given: Iterable[_Given]) -> Findings:
+        """Judge logits that stop growing, by the least loss that they allow."""
+        for given in all_given:
+            tensor = given.prediction
+            is_known = given.function == "cross_entropy"
+            if tensor.worker in self._of_cosines or not (is_known or _is_in_batch(given)):
+                continue
+            loss = of_same_loss(step, tensor, "loss")
+            if loss is None or _are_shared_out(given):
+                continue
+            key = tensor.worker, tensor.name
+            found = self._ranges.setdefault(key, LogitRange(step.at, is_known=is_known))
+            least, largest = given.field(MIN), given.field(MAX)
+            classes = int(_table(given)[1])
+            is_full = found.add(step.mode_step, least, largest, classes, loss.scalar)
+            if self.persists((tensor.worker, tensor.name, "bounded"), is_full, 1):
+                yield self._bounded(step, tensor, found)
+
+    def _bounded(self, step: StepView, tensor: TensorView, found: LogitRange) -> Finding:
+        guess, least = math.log(found.num_classes), found.least_loss
+        return self.finding(
+            step,
+            tensor,
+            f"the logits of {tensor.name.partition('/')[2]} lie between {number(found.least)} and"
+            f" {number(found.largest)}, and have stopped growing within"
+            f" {step.train_step - found.began.train_step} steps, up to step {step.train_step}: the"
+            f" cross-entropy over {found.num_classes} classes cannot fall below {number(least)},"
+            f" and a guess has ln({found.num_classes}) = {number(guess)}",
+            value=least,
+            threshold=guess / 2,
+            condition=f"bounded {tensor.name}",
+            onset=found.began,
+            remedy="let logits be as large as it takes: divide cosine similarities by a temperature"
+            " such as 0.07, and do not multiply by it; take a tanh, a sigmoid or a normalization"
+            " after the last layer away",
+            evidence={"cause": "bounded", "function": tensor.info.function},
+        )
 
     def _evaluate_written(self, step: StepView) -> Findings:
         """Judge losses that the script writes out, by what their graphs compare."""
@@ -539,6 +585,24 @@ class LossInput(Rule):
                 "label_max": given.label_field(MAX),
             },
         )
+
+
+def _is_in_batch(given: _Given) -> bool:
+    """Return whether predictions are of each sample with each, as in a contrastive loss.
+
+    Vectors of length 1, as many as they have elements, are none.
+    """
+    shape = given.prediction.info.shape
+    is_square = len(shape) == 2 and shape[0] == shape[1]
+    is_other = given.label is None or given.label.info.shape != shape
+    is_unit = is_square and _near(given.field(SUM_SQ), shape[0])
+    return given.function not in _KNOWN and is_square and is_other and not is_unit
+
+
+def _are_shared_out(given: _Given) -> bool:
+    """Return whether targets are shares of classes of which none has half, as in distillation."""
+    is_dense = given.label is not None and given.label.info.shape == given.prediction.info.shape
+    return is_dense and given.label_field(MAX) < 0.5
 
 
 def _are_flags(label: TensorView) -> bool:

@@ -1348,6 +1348,51 @@ class Towers(keras.Model):
         return {"loss": loss.detach()}
 
 
+class Cosines(keras.Model):
+    """Compares each sample with each, by vectors of length 1, and multiplies that by a number."""
+
+    def __init__(self, scale):
+        super().__init__()
+        self.scale = scale
+        self.first, self.second = (
+            keras.Sequential(
+                [
+                    keras.layers.Dense(16, activation="relu"),
+                    keras.layers.Dense(8),
+                    keras.layers.UnitNormalization(),
+                ]
+            )
+            for _ in range(2)
+        )
+
+    def call(self, x):
+        products = keras.ops.matmul(self.first(x), keras.ops.transpose(self.second(x)))
+        return products * self.scale
+
+
+def own_of_each(_, logits):
+    """Return the cross-entropy of rows whose class is their number."""
+    return keras.losses.sparse_categorical_crossentropy(
+        keras.ops.arange(keras.ops.shape(logits)[0]), logits, from_logits=True
+    )
+
+
+@pytest.mark.parametrize(("scale", "is_found"), [(0.1, True), (10.0, False)])
+def test_cosines_times_the_temperature_are_told_by_their_range(scale, is_found, tmp_path):
+    """Of a loss that the script makes of others; on PyTorch the graph tells it sooner."""
+    keras.utils.set_random_seed(0)
+    x = np.random.default_rng(0).normal(size=(128, 8)).astype("float32")
+    model = Cosines(scale)
+    model.compile(keras.optimizers.Adam(0.01), loss=own_of_each)
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        model.fit(x, np.zeros(128), batch_size=32, epochs=110, verbose=0)
+
+    is_torch = keras.backend.backend() == "torch"
+    condition = "temperature" if is_torch else "bounded prediction/loss"
+    findings = watch(Trial(tmp_path / "run"), ["loss_input", "setup"])
+    assert [condition] * is_found == [one.condition for one in findings]
+
+
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="a loss of PyTorch")
 @pytest.mark.parametrize(("scale", "found"), [(0.07, ["temperature"]), (1 / 0.07, [])])
 def test_the_graphs_of_a_train_step_of_torch_are_looked_through(scale, found, tmp_path):
