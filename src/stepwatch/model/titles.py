@@ -272,6 +272,7 @@ TITLES: Mapping[str, str] = {
     "setup:swapped_noise": "noise and samples have changed places",
     "setup:uniform_noise": "noise is uniform where it should be normal",
     "setup:temperature": "logits are too small to tell classes",
+    "setup:torn_classes": "class scores are reshaped, not permuted",
     "setup:torn_edges": "edges of the graph are torn apart",
     "setup:torn_pairs": "edges of the graph are torn apart",
     "setup:turned_quantile": "loss is that of the opposite quantile",

@@ -387,6 +387,15 @@ CONFUSED = {
         "transpose the list, edge_index = torch.tensor(edges).t().contiguous(), in place of"
         " view(2, -1) or reshape(2, -1)",
     ),
+    "torn_classes": (
+        "{0} is given rows of {rows} scores that are not those of {rows} classes: the scores have"
+        " the shape (batch, {1}), with the classes second, and were reshaped to rows of {rows} as"
+        " they are, so that neighbouring pixels, or positions, of one class stand in a row for the"
+        " classes of one pixel",
+        "move the axis of classes last before the reshape, as by"
+        " scores.movedim(1, -1).reshape(-1, classes), or give cross_entropy the scores as they are,"
+        " (batch, classes, ...), with targets of shape (batch, ...)",
+    ),
     "other_range": (
         "some ids of {0} are drawn from as many as {1} has rows, {rows}, and so never reach the"
         " others, though other ids of it do",
@@ -443,6 +452,7 @@ SIGNS: Mapping[str, str] = {
     "changed_by_reading*": "data",
     "folds*": "data",
     "torn_pairs*": "data",
+    "torn_classes*": "loss_input",
     "crossed_rows*": "data",
     "no_offset*": "data",
     "across*": "data",

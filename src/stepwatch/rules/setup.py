@@ -64,6 +64,7 @@ class Setup(Rule):
     not compiled again. ``all_frozen``: a Keras model is trained that has no layer that learns.
     ``trained_before``: what validates a Keras model was trained on by it in an earlier ``fit``.
     ``reshaped``: predictions, or what a layer is given, are reshaped and not transposed.
+    ``torn_classes``: scores of classes are reshaped to rows and their classes are not moved last.
     ``torn_edges``, ``torn_pairs``:
     edges of a graph are a list of pairs that was reshaped and not transposed. ``crossed_rows``: two
     tensors were flattened in the order of different axes. ``no_offset``: edges

@@ -365,6 +365,60 @@ def tags(arrange, loss=F.cross_entropy):
         optimizer.step()
 
 
+def segments(loss, *, size=6, is_last=False):
+    """Tell for each pixel which of 3 channels is the largest."""
+    torch.manual_seed(0)
+
+    class Head(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.out = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 3, 1)
+
+        def forward(self, x):
+            scores = self.out(torch.relu(self.body(x)))
+            return scores.movedim(1, -1).contiguous() if is_last else scores
+
+    x = torch.randn(64, 3, size, size)
+    _train(Head(), loss, steps=30, size=16, data=(x, x.argmax(1)))
+
+
+def _rows(scores):
+    return scores.reshape(-1, 3)
+
+
+def _moved(scores):
+    return scores.permute(0, 2, 3, 1).reshape(-1, 3)
+
+
+def entropy_of(rows, scores, labels):
+    return F.cross_entropy(rows(scores), labels.reshape(-1))
+
+
+def focal_of(rows, scores, labels):
+    logs = rows(scores).log_softmax(1).gather(1, labels.reshape(-1, 1)).squeeze(1)
+    return (-((1 - logs.exp()) ** 1.5) * logs).mean()
+
+
+def torn_dice(scores, labels):
+    chosen = _rows(scores).softmax(-1) * F.one_hot(labels.reshape(-1), 3)
+    return 1 - chosen.sum(0).mean() / labels.numel()
+
+
+def torn_views(scores, labels):
+    rows = scores.flatten(2).view(len(scores), -1, 3).log_softmax(-1)
+    return -rows.gather(-1, labels.flatten(1)[..., None]).mean()
+
+
+def over_places(scores, labels):
+    """Tell at which of all places each channel is the largest."""
+    return F.cross_entropy(scores.reshape(-1, labels[0].numel()), labels.reshape(-1)[:48])
+
+
+as_they_are = F.cross_entropy
+torn_entropy, moved_entropy = partial(entropy_of, _rows), partial(entropy_of, _moved)
+torn_focal, moved_focal = partial(focal_of, _rows), partial(focal_of, _moved)
+
+
 def hears(arrange):
     """Classify recordings: 16 of 3 channels at 12 times, which a recurrent layer goes over."""
     torch.manual_seed(0)
@@ -1336,7 +1390,25 @@ CASES = {
         partial(tags, lambda one: one.view(8, 4, 6).log_softmax(1), F.nll_loss), "reshaped"
     ),
     "scores of classes first, taken for rows": Case(
-        partial(tags, lambda one: one.transpose(1, 2).contiguous().view(-1, 4)), "reshaped"
+        partial(tags, lambda one: one.transpose(1, 2).contiguous().view(-1, 4)), "torn_classes"
+    ),
+    **{
+        f"pixels whose classes are not moved last, {name}": Case(partial(segments, loss), told)
+        for loss, name, told in (
+            (torn_entropy, "by a cross-entropy", "torn_classes"),
+            (torn_focal, "by a focal loss", "torn_classes"),
+            (torn_dice, "by a product with one-hot targets", "torn_classes"),
+            (torn_views, "by several views", "torn_classes"),
+            (moved_entropy, "but for these that are", ""),
+            (moved_focal, "but for these that a focal loss is given", ""),
+            (as_they_are, "as need not be", ""),
+            (over_places, "as the places are chosen", ""),
+        )
+    },
+    "pixels of which each is a sample": Case(partial(segments, torn_entropy, size=1)),
+    "pixels of a head that has classes last": Case(partial(segments, torn_entropy, is_last=True)),
+    "pixels of a head that has as many columns": Case(
+        partial(segments, torn_entropy, is_last=True, size=3)
     ),
     "recordings that were reshaped": Case(
         partial(hears, lambda one: one.reshape(-1, 12, 3)), "reshaped"

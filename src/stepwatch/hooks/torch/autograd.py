@@ -153,9 +153,9 @@ def products(loss: torch.Tensor) -> list[Product]:
             continue
         if getattr(node, "_saved_transposed", False):
             continue
-        before = _input_of(node)
+        before = input_of(node)
         while before is not None and consumers[before] == 1 and before not in found:
-            before = _input_of(before) if _is_linear(before) else None
+            before = input_of(before) if _is_linear(before) else None
         is_only = before is not None and consumers[before] == 1
         # A product of values and a matrix that is no parameter of a layer has it the other way.
         is_layer = name == "convolution" or operation(_producer_of(node, weight)) in _TURNS
@@ -368,7 +368,7 @@ def _is_within_epsilon(node: Any, value: torch.Tensor) -> bool:
 
 # What leaves a shape as it is.
 _SAME_SHAPE = ("log_softmax", "softmax", "sigmoid", "clone", "to_copy", "alias")
-_RESHAPES = ("view", "reshape_alias", "unsafe_view")
+RESHAPES = ("view", "reshape_alias", "unsafe_view")
 
 
 def is_torn(value: torch.Tensor) -> bool:
@@ -382,18 +382,6 @@ def is_torn(value: torch.Tensor) -> bool:
     return are_permuted(_shape_before(value), value.shape)
 
 
-def has_torn_rows(value: torch.Tensor) -> bool:
-    """Return whether rows were made of as many elements as not the last axis had but the second.
-
-    Example:
-        >>> scores = torch.zeros(2, 3, 5, requires_grad=True)  # samples, classes, positions
-        >>> has_torn_rows(scores.view(-1, 3)), has_torn_rows(scores.movedim(1, 2).reshape(-1, 3))
-        (True, False)
-    """
-    before, after = _shape_before(value), value.shape
-    return len(after) == 2 and len(before) > 2 and before[1] == after[1] != before[-1] != 1
-
-
 def _shape_before(value: torch.Tensor) -> tuple[int, ...]:
     """Return the shape from which a tensor was reshaped; that which it has where it was not."""
     node: Any = value.grad_fn
@@ -402,8 +390,8 @@ def _shape_before(value: torch.Tensor) -> tuple[int, ...]:
         is_reshaped = base.is_contiguous() and value.is_contiguous()
         return tuple(base.shape if is_reshaped else value.shape)
     while node is not None and operation(node) in _SAME_SHAPE:
-        node = _input_of(node)
-    is_known = node is not None and operation(node) in _RESHAPES
+        node = input_of(node)
+    is_known = node is not None and operation(node) in RESHAPES
     return tuple(node._saved_self_sym_sizes if is_known else value.shape)
 
 
@@ -447,7 +435,7 @@ def accumulations(loss: torch.Tensor) -> Iterator[Accumulation]:
     for node in forward_order(loss.grad_fn) if loss.grad_fn is not None else ():
         name = operation(node)
         shape = output_shape(node) if name == "logcumsumexp" else ()
-        before = _input_of(node) if name in ("logcumsumexp", "cumsum") else None
+        before = input_of(node) if name in ("logcumsumexp", "cumsum") else None
         if name == "cumsum" and before is not None and operation(before) == "exp":
             shape = output_shape(before)
         if before is None or len([size for size in shape if size > 1]) != 1:
@@ -455,7 +443,7 @@ def accumulations(loss: torch.Tensor) -> Iterator[Accumulation]:
         order, is_reversed = None, False
         while before is not None and operation(before) in (*_IN_ORDER, "flip"):
             is_reversed ^= operation(before) == "flip"
-            before = _input_of(before)
+            before = input_of(before)
         size = max(shape)
         if before is not None and operation(before) in ("index", "gather", "index_select"):
             order = _order_of(before, size)
@@ -658,7 +646,7 @@ def saved_as_is(node: Any, name: str) -> torch.Tensor | None:
     return None
 
 
-def _input_of(node: Any) -> Any:
+def input_of(node: Any) -> Any:
     """Return the node of the one input of an operation that is no parameter; None if several."""
     values = _values_of(node)
     return values[0] if len(values) == 1 else None
@@ -730,7 +718,7 @@ def layer_before(node: Any, names: Mapping[int, str]) -> str:
     for _ in range(_MOST_BEFORE):
         if node is None or (module := _module_of(node, names)):
             return "" if node is None else module
-        node = _input_of(node)
+        node = input_of(node)
     return ""
 
 

@@ -13,7 +13,7 @@ import torch
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
 from ...losses import LEAST_COMPARED, MOST_COMPARED, MOST_COMPARED_ELEMENTS, OF_EXPECTED
-from ..autograd import has_torn_rows, is_torn, last_operation
+from ..autograd import is_torn, last_operation
 from ..device import PackedBits
 from ..events import LossCall
 from ..internals import in_transform, isolated_compute
@@ -252,7 +252,7 @@ class LossInputs:
             return
         with isolated_compute(known.device.type):
             last = last_operation(known)
-            if is_torn(known) or has_torn_rows(known):
+            if is_torn(known):
                 self._observer.numbers(step, {f"setup/reshaped/{name}": 1.0}, "setup")
         if last:
             self._observer.numbers(step, {f"setup/last_operation/{name}/{last}": 1.0}, "setup")

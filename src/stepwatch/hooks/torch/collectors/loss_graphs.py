@@ -20,6 +20,7 @@ from ..autograd import (
 from ..contrasts import contrasts, cosine_logits, is_unpaired, is_with_itself
 from ..internals import isolated_compute
 from ..tensors import to_numpy
+from ..torn_classes import torn_classes
 from .variables import are_flags, columns, crossed_rows
 
 # The losses of a GAN are several, and each of the first may be that of another model.
@@ -93,10 +94,14 @@ class LossGraphs:
                     known += [] if found_there is None else [found_there]
             extremes = list(min_max_of_masked(loss))
             norms = list(norms_over_first(loss, num_samples)) if num_samples else []
+            torn = list(torn_classes(loss))
             for layer, angles in sines_of_sines(loss, names):
                 found.setdefault(f"setup/sine_spread/{layer}", _spread(angles))
         found.update((f"setup/over_samples/{one}", 1.0) for one in norms)
         found.update((f"setup/masked_extreme/{one}", 1.0) for one in extremes)
+        for one in torn:
+            sizes = ", ".join(map(str, one.shape[1:]))
+            found[f"setup/torn_classes/{one.softmax}>{sizes}"] = float(one.shape[1])
         for logits in cosines:
             if (share := least_share(*logits)) >= _MOST_SHARE:
                 found[f"setup/temperature/{logits.num_classes}>{number(logits.scale)}"] = share
