@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +20,10 @@ _MOSTLY_PADDING = 0.8
 #: Of so many padded samples it is told that none ends; so many targets are the next tokens, and no
 #: token ends so many samples.
 _LEAST_PADDED, _LEAST_POSITIONS, _ARE_NEXT, _ONE_END = 16, 4, 0.95, 0.5
+#: At so many looks, of so many texts, the ends are ignored, of two tokens or more; of so few others
+#: nothing is. What is no padding is text where so many texts of a step are padded.
+_LEAST_LOOKS, _LEAST_TEXTS, _LEAST_END, _MOST_WHOLE = 3, 8, 2, 0.1
+_MOST_LOOKS, _ARE_PADDED = 8, 0.25
 # A loss is the mean over all of its targets within this fraction.
 _OF_ALL = 1e-3
 # What Keras takes for the least probability.
@@ -100,6 +105,102 @@ def leaves_ends_out(tokens: Tokens, classes: Tokens, counted: Flags) -> bool:
         return False
     _, often = np.unique(tokens[rows, last[rows]], return_counts=True)
     return bool(len(often) > 2 and often.max() < _ONE_END * len(rows))
+
+
+class IgnoredEnds:
+    """Whether the targets of next tokens cover the beginnings of texts and ignore their ends.
+
+    As where a prompt stands before its answer, and the labels of the answer are the ones that are
+    set to be ignored. Looked at are the texts of several steps.
+
+    Example:
+        >>> texts = np.random.default_rng(0).integers(1, 20, (9, 6))
+        >>> place, nexts = np.arange(6), np.roll(texts, -1, 1)
+        >>> prompts, answers = IgnoredEnds(), IgnoredEnds()
+        >>> for _ in range(3):
+        ...     prompts.add(texts, nexts, np.broadcast_to(place < 2, texts.shape), texts > 0)
+        ...     answers.add(texts, nexts, np.broadcast_to(place >= 2, texts.shape), texts > 0)
+        >>> prompts.are_told, answers.are_told
+        (True, False)
+    """
+
+    def __init__(self) -> None:
+        self.num_looks = 0
+        self._is_other = self._is_padded = False
+        self._num_whole = 0
+        self._ends: Counter[bytes] = Counter()  # what is ignored of a text
+        self._last: set[int] = set()  # tokens that count, and are the last of their text that do
+
+    @property
+    def may_be_told(self) -> bool:
+        """Whether nothing speaks against it, by what was looked at."""
+        return bool(self._ends) and not self._is_other
+
+    @property
+    def are_told(self) -> bool:
+        """Whether it was so at several looks, of texts of which the ends vary."""
+        num_texts = self._ends.total()
+        if not self.may_be_told or self.num_looks < _LEAST_LOOKS or num_texts < _LEAST_TEXTS:
+            return False
+        # What comes after the sign of an end may be anything, where no padding tells what is text.
+        is_text = self._is_padded or len(self._last) > 1
+        are_most = self._num_whole <= _MOST_WHOLE * (self._num_whole + num_texts)
+        return is_text and are_most and max(self._ends.values()) <= _ONE_END * num_texts
+
+    def add(
+        self, tokens: Tokens, classes: Tokens, counted: Flags, mask: Tokens | None = None
+    ) -> None:
+        """Look at the texts of a step.
+
+        Args:
+            tokens: Shape ``[samples, positions]``, of whole numbers.
+            classes: The target of each, of the same shape,
+            counted: and whether it counts.
+            mask: What the model is given for each, of the same shape, if it is given a mask.
+        """
+        if self.num_looks >= _MOST_LOOKS:
+            return
+        self.num_looks += 1
+        nexts, counts = tokens[:, 1:], counted[:, :-1]
+        if not counts.any() or (classes[:, :-1] == nexts)[counts].mean() < _ARE_NEXT:
+            self._is_other |= bool(counts.any())
+            return
+        is_text = _is_text(tokens, counted, mask)[:, 1:]
+        self._is_padded |= bool((~is_text).any(1).mean() >= _ARE_PADDED)
+        place = np.arange(nexts.shape[1])
+        for row in np.flatnonzero(counts.any(1)):
+            last = np.flatnonzero(counts[row])[-1]
+            ignored = is_text[row] & ~counts[row]
+            if ignored[: last + 1].any():
+                self._is_other = True
+                return
+            end = nexts[row][ignored & (place > last)]
+            if not len(end):
+                self._num_whole += 1
+            elif len(end) < _LEAST_END or (end == end[0]).all():
+                self._is_other = True
+                return
+            else:
+                self._ends[end.tobytes()] += 1
+                self._last.add(int(nexts[row, last]))
+
+
+def _is_text(tokens: Tokens, counted: Flags, mask: Tokens | None) -> Flags:
+    """Return which tokens are no padding: by a mask, or what no row begins or ends in several of.
+
+    What counts is no padding, so that it tells which way round a mask is.
+    """
+    if mask is not None:
+        values = np.unique(mask[:, 1:][counted[:, :-1]])
+        if len(values) == 1:
+            return np.asarray(mask == values[0])
+    at_end, at_begin = (
+        np.logical_and.accumulate(one == one[:, :1], axis=1) for one in (tokens[:, ::-1], tokens)
+    )
+    at_end = at_end[:, ::-1]
+    for run in (at_end, at_begin):
+        run &= run.sum(1, keepdims=True) > 1
+    return ~(at_end | at_begin)
 
 
 def counts_padding(

@@ -27,6 +27,7 @@ _OF_SETUP = {
     "dampened": "optimizer",
     "unscaled_loss": "optimizer",
     "frozen_number": "number",
+    "ignored_ends": "loss",
     "linear": "layer",
     "metric": "metric",
     "momentum": "layer",

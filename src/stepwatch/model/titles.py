@@ -231,6 +231,7 @@ TITLES: Mapping[str, str] = {
     "setup:padding_only": "attention mask is inverted",
     "setup:blank_targets": "targets are of the blank class",
     "setup:cut_off": "examples are cut off before they end",
+    "setup:ignored_ends": "labels cover the beginning of each text and ignore its end",
     "setup:no_end": "the end of a sample is never a target",
     "setup:pads_targets": "padding counts in loss and metrics",
     "setup:pads_tokens": "the id of padding is that of a token",

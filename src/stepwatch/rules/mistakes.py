@@ -154,6 +154,13 @@ LAYERS = {
         " before the padding has a target that does not count: the model never learns to stop",
         "let one target after the last token count: the sign of an end, such as <eos> or <stop>",
     ),
+    "ignored_ends": (
+        "the targets that count are the beginning of each text, and its end is ignored, which"
+        " varies from text to text: where a prompt comes first, the model learns the prompts and"
+        " never the answers",
+        "keep the labels of the answer and set those of the prompt to be ignored, as by"
+        " labels[:, :prompt_length] = -100",
+    ),
     "one_unit": (
         "a softmax over one unit is 1 whatever it is given, and nothing is learnt by it",
         "take activation='sigmoid' for one unit, or one unit for each class; for weights of"
@@ -368,6 +375,7 @@ LOOKED_AT_BEFORE = (
     "all_frozen",
     "trained_before",
     "frozen_number",
+    "ignored_ends",
     "unscaled_loss",
     "dampened",
 )
@@ -460,6 +468,7 @@ SIGNS: Mapping[str, str] = {
     "pads_targets*": "loss_input",
     "reshaped*": "loss_input",
     "no_end*": "loss_input",
+    "ignored_ends*": "loss_input",
     "cut_off*": "data",
     "blank_targets*": "loss_input",
     "turned*": "loss_input",

@@ -59,9 +59,10 @@ class Setup(Rule):
     leaves padding and hides all else. ``pads_tokens``: the id of padding is that of a token as
     well. ``pads_targets``: most targets that count are of padding. ``blank_targets``: targets of a
     CTC loss are of the class that stands for no label. ``cut_off``: every example of a trainer is
-    cut off before it ends. ``no_end``: no target is the end of a sample. ``one_unit``: a softmax of
-    Keras is taken over one unit. ``unfrozen``: a layer of a Keras model was unfrozen and the model
-    not compiled again. ``all_frozen``: a Keras model is trained that has no layer that learns.
+    cut off before it ends. ``no_end``: no target is the end of a sample. ``ignored_ends``: the
+    labels cover the beginning of each text and ignore its end. ``one_unit``: a softmax of Keras is
+    taken over one unit. ``unfrozen``: a layer of a Keras model was unfrozen and the model not
+    compiled again. ``all_frozen``: a Keras model is trained that has no layer that learns.
     ``trained_before``: what validates a Keras model was trained on by it in an earlier ``fit``.
     ``reshaped``: predictions, or what a layer is given, are reshaped and not transposed.
     ``torn_classes``: scores of classes are reshaped to rows and their classes are not moved last.

@@ -826,6 +826,53 @@ def classifies_tokens(
         optimizer.step()
 
 
+class Writer(nn.Module):
+    """A language model that is given a mask, and its labels, as those of transformers are."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Embedding(20, 16), nn.Linear(16, 16), nn.Tanh())
+        self.head = nn.Linear(16, 20)
+
+    def forward(self, input_ids, attention_mask=None, labels=None):
+        logits = self.head(self.body(input_ids))
+        nexts = F.pad(labels, (0, 1), value=-100)[:, 1:]
+        return F.cross_entropy(logits.flatten(0, 1), nexts.flatten())
+
+
+def instructs(kept, *, pad=0, is_left=False, masks=True, size=16, is_whole=False):
+    """Learn prompts, a mark, answers and an end, padded; ``kept`` says of which labels are."""
+    torch.manual_seed(0)
+    model, place = Writer(), torch.arange(14)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(40):
+        prompt, answer = (torch.randint(2, 6, (size, 1)) for _ in range(2))
+        mark, end = prompt, torch.full_like(prompt, 13) if is_whole else prompt + answer + 1
+        ids = torch.randint(3, 20, (size, 14))
+        ids = torch.where(place == mark, 2, torch.where(place == end, 1, ids))
+        is_text = place <= end
+        is_kept = {
+            "prompt": place <= mark,
+            "answer": place > mark,
+            "all": place >= 0,
+            "but the mark": place < end - 1,
+            "turns": (place != mark) & (place < end),
+            "scattered": torch.rand(ids.shape) < 0.3,
+        }[kept]
+        if kept == "but the mark":  # all texts end in the same two tokens
+            ids = torch.where(place == end - 1, 2, ids)
+        ids = torch.where(is_text, ids, pad)
+        labels = torch.where(is_text & is_kept, ids, -100)
+        if is_left:
+            ids, labels, is_text = (
+                torch.stack([one.roll(13 - int(last)) for one, last in zip(each, end, strict=True)])
+                for each in (ids, labels, is_text)
+            )
+        optimizer.zero_grad()
+        model(ids, is_text.long() if masks else None, labels).backward()
+        optimizer.step()
+
+
 def repeats_after():
     """Letters, a separator and the same letters again, all of one length."""
     torch.manual_seed(0)
@@ -1349,6 +1396,28 @@ CASES = {
     "a token with the id of padding": Case(partial(numbers_tokens, 0), "pads_tokens"),
     "names that never stop": Case(partial(names_letters, stops=0), "no_end"),
     "names that stop": Case(partial(names_letters, stops=1)),
+    "answers that are ignored": Case(partial(instructs, "prompt"), "ignored_ends"),
+    "the same, padded with the sign of an end": Case(
+        partial(instructs, "prompt", pad=1), "ignored_ends"
+    ),
+    "the same, padded at the left": Case(
+        partial(instructs, "prompt", is_left=True), "ignored_ends"
+    ),
+    "the same without a mask": Case(partial(instructs, "prompt", masks=False), "ignored_ends"),
+    "the same in a few texts at a time": Case(partial(instructs, "prompt", size=3), "ignored_ends"),
+    "prompts that are ignored": Case(partial(instructs, "answer")),
+    "prompts that are ignored, padded at the left": Case(
+        partial(instructs, "answer", is_left=True)
+    ),
+    "only padding that is ignored": Case(partial(instructs, "all")),
+    "the same, without a mask": Case(partial(instructs, "all", masks=False)),
+    "the same, padded as it ends": Case(partial(instructs, "all", pad=1, masks=False)),
+    "what comes after a mark that is ignored": Case(partial(instructs, "but the mark")),
+    "turns of a chat": Case(partial(instructs, "turns")),
+    "tokens that are masked here and there": Case(partial(instructs, "scattered")),
+    "what follows the end of a text": Case(
+        partial(instructs, "prompt", masks=False, is_whole=True)
+    ),
     "tags of padding that count": Case(classifies_tokens, "pads_targets"),
     "tags of padding in front": Case(partial(classifies_tokens, in_front=True), "pads_targets"),
     "tags of padding along the first axis": Case(

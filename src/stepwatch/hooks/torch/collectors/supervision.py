@@ -19,7 +19,7 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
-from ...padding import leaves_ends_out, pads_targets
+from ...padding import IgnoredEnds, leaves_ends_out, pads_targets
 from ..device import PackedBits
 from ..events import LossCall
 from ..internals import call_keywords, in_transform, isolated_compute
@@ -69,7 +69,7 @@ _NOTHING = torch.iinfo(torch.int64).min
 # Integers among the inputs that are no tokens.
 _NO_TOKENS = re.compile(r"mask|label|target|position|type|length", re.IGNORECASE)
 
-# Where last tokens are no targets, more samples are looked at until so many steps later.
+# Where last tokens, or ends, are no targets, more samples are looked at until so many steps later.
 _SETTLED = 61
 
 Counts = npt.NDArray[np.int64]
@@ -92,6 +92,7 @@ class Supervision:
         self._batch: list[tuple[str, torch.Tensor]] = []
         self._embedded: list[torch.Tensor] = []
         self._output: ref[torch.Tensor] | None = None
+        self._ends: dict[tuple[str, int], IgnoredEnds] = {}  # by losses and axes
 
     def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:  # noqa: ARG002
         """Remember what a model is called with; to be called by its pre-hook."""
@@ -169,7 +170,7 @@ class Supervision:
     def _observe_padding(
         self, step: OpenStep, loss: str, one: Alignment, mask: torch.Tensor | None
     ) -> None:
-        """Observe whether most targets of a loss that counts them all are of padding."""
+        """Observe whether targets of a loss that counts them all are of padding, or of no ends."""
         samples, length = max(1, _MOST_PADDED // one.ids.shape[1]), one.target.shape[1]
         masks = () if mask is None else (mask if one.axis else mask.T,)
         some = [each[:samples, :length] for each in (one.ids, one.target, one.counted, *masks)]
@@ -182,6 +183,12 @@ class Supervision:
                 self._observer.numbers(step, {f"setup/pads_targets/{loss}": 1.0}, "setup")
             if not shifts_itself and leaves_ends_out(tokens, target, counted != 0):
                 self._observer.numbers(step, {f"setup/no_end/{loss}": 1.0}, "setup")
+            ends = self._ends.setdefault((loss, one.axis), IgnoredEnds())
+            ends.add(tokens, target, counted != 0, *masks)
+            if ends.are_told:
+                self._observer.numbers(step, {f"setup/ignored_ends/{loss}": 1.0}, "setup")
+            elif ends.may_be_told and ends.num_looks == 1:
+                self._observe_later(range(step.mode_step + 10, step.mode_step + _SETTLED, 10))
 
         with isolated_compute(one.ids.device.type):
             packed = torch.stack([each.to(torch.int64) for each in some]).reshape(-1)
