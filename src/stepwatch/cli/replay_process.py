@@ -19,6 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ..config.variables import set_launched
 from ..errors import StepUnavailable
 from ..trial.alternatives import AS_RECORDED, Alternative, Replayed, apply
 from .replay import leave_answer, run_again
@@ -48,7 +49,8 @@ def main(folder: Path, answers: int) -> None:
         stop.unlink(missing_ok=True)
         pid = os.fork()
         if not pid:
-            os.environ.update(asked["variables"])
+            if asked["launched"]:
+                set_launched(*asked["launched"])
             _run_in_fork(task, change, answer, hooks, shows_output=shows_output)
         error = _wait(pid, task.limit_s, stop)
         if not error and not answer.exists():

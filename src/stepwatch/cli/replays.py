@@ -26,7 +26,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..config import environment
-from ..config.variables import launched
 from ..errors import StepUnavailable, StepwatchError
 from ..formats.blackbox import Frame
 from ..formats.manifest import Manifest
@@ -138,10 +137,10 @@ class Replays:
         for other, process in enumerate(self._processes):
             is_same = other != rank and change.kind in CHANGES_BATCH
             given = Alternative(AS_RECORDED, AS_RECORDED) if is_same else change
-            variables = launched(other, size, port) if size > 1 else {}
             assert process.stdin is not None
             with suppress(BrokenPipeError):  # then there is no answer either
-                asked = {"change": asdict(given), "variables": variables}
+                place = [other, size, port] if size > 1 else []
+                asked = {"change": asdict(given), "launched": place}
                 print(json.dumps(asked), file=process.stdin, flush=True)
         return self._answered()
 

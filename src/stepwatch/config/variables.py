@@ -42,15 +42,10 @@ _RUN_OPTIONS = "STEPWATCH_RUN_OPTIONS"
 
 def set_launched(rank: int, size: int, port: int) -> None:
     """Let this process look as if a launcher had started it, with others that meet at a port."""
-    os.environ.update(launched(rank, size, port))
-
-
-def launched(rank: int, size: int, port: int) -> dict[str, str]:
-    """Return what a launcher tells a process by its environment; all meet at a port here."""
-    return {
+    os.environ.update({
         "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(size),
         "LOCAL_WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def leave_run_options(options: Sequence[str]) -> None:
