@@ -300,6 +300,9 @@ class TestGrowthOfReturns:
             torch.randint(0, 2, (40,)).float(),
             torch.arange(10.0).repeat(4) ** 2,
             torch.randn(8).repeat_interleave(5),
+            # Returns times gamma ** t, of one episode and of two.
+            torch.tensor([0.97**t - 0.97**40 for t in range(40)]),
+            torch.tensor([0.97**t - 0.97**20 for t in range(20)] * 2),
         ],
     )
     def test_of_other_weights_nothing_is_said(self, weights):

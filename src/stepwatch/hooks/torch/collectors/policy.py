@@ -499,7 +499,8 @@ def growth_of_returns(weights: torch.Tensor) -> float | None:
 
     Returns:
         ``1 / gamma`` for returns in the order of the actions, ``gamma`` where they are in the
-        reverse order; ``None`` for weights that are no such returns, or too few.
+        reverse order; ``None`` for weights that are no such returns, or too few. None are returns
+        times ``gamma ** t``, as the policy gradient theorem has them: these fade as well.
     """
     values = weights.detach().reshape(-1).to(torch.float64)
     if len(values) < LEAST_RETURNS or not bool(values.isfinite().all()):
@@ -512,7 +513,14 @@ def growth_of_returns(weights: torch.Tensor) -> float | None:
     growth = (centred * (after - after.mean())).sum() / size
     left = after - after.mean() - growth * centred
     is_linear = left.abs().max() <= FOLLOWS * (values.max() - values.min())
-    return float(growth) if is_linear else _growth_within(values)
+    found = float(growth) if is_linear else _growth_within(values)
+    return None if found is not None and found < 1 and _fade(values) else found
+
+
+def _fade(values: torch.Tensor) -> bool:
+    """Return whether numbers of one sign become smaller, from most to the next."""
+    is_of_one_sign = bool((values >= 0).all() or (values <= 0).all())
+    return is_of_one_sign and float((values[:-1] * values.diff() < 0).double().mean()) > 0.5
 
 
 def _growth_within(values: torch.Tensor) -> float | None:
