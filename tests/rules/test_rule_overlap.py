@@ -102,6 +102,20 @@ class TestOverlap:
 
         assert found == {one.condition for one in judged("label_leak", steps)[0]}
 
+    @pytest.mark.parametrize(("num_targets", "found"), [(40, ["overlap"]), (8, [])])
+    def test_a_graph_is_given_whole_in_training_and_in_evaluation(self, num_targets, found):
+        """The loss of each is of some of its nodes."""
+        nodes, steps = np.arange(40), []
+        for at in range(60):
+            values = {
+                "batches": {"batch/0": nodes[:, None].astype(np.float32)},
+                "samples": {"sample/0": nodes.astype(np.uint64)},
+                "labels": {"label/L": nodes[:num_targets] % 3},
+            }
+            steps.append(full_step(values, at, Mode.EVAL if at % 2 else Mode.TRAIN))
+
+        assert found == [one.condition for one in judged("label_leak", steps)[0]]
+
     def test_samples_that_are_never_seen_again_tell_nothing(self):
         """Of an endless stream it is not known how much a look misses."""
         assert (0, False) == evaluate(trained(np.arange(100_000)), range(80))

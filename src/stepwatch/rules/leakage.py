@@ -281,11 +281,12 @@ class LabelLeak(Rule):
 
     ``overlap``: some samples of an evaluation were seen in TRAIN, by the digests of the samples:
     more than ``max_overlap`` of them, where it is estimated how many were not looked at; or, of
-    severity info, all of each evaluation, as who evaluates on the training data means to. Data in
-    which samples repeat within a batch is not judged. It is reported once. Of boosting, rows of the
-    evaluated tables are compared with those that are trained on. ``folds``: what is evaluated was
-    trained on before, and not since the last evaluation, and what was evaluated before is trained
-    on now: the folds of a cross-validation share one model.
+    severity info, all of each evaluation, as who evaluates on the training data means to, but not
+    where losses are of some of the rows, as of a graph that is given whole. Data in which samples
+    repeat within a batch is not judged. It is reported once. Of boosting, rows of the evaluated
+    tables are compared with those that are trained on. ``folds``: what is evaluated was trained on
+    before, and not since the last evaluation, and what was evaluated before is trained on now: the
+    folds of a cross-validation share one model.
     ``target_is_input``: the integer targets are the input itself, or one of several, as when the
     shift by one is missing, such as that of what a decoder is given. ``future``: a model that
     predicts the next token sees all of them, in each of its modules with attention; see also the
@@ -325,6 +326,7 @@ class LabelLeak(Rule):
         self._overlaps: dict[str, Overlap] = {}  # by model
         self._models: set[str] = set()
         self._reported: set[str] = set()  # of samples that are shared
+        self._takes_part = False  # losses are of some of the rows, as of a graph's nodes
         self._by_reward = False  # states that a policy acts in are those that it learns from
         # The largest evaluation of each loss, and a column of boosting that makes all of the gain.
         self._evaluations: dict[str, float] = {}
@@ -360,6 +362,7 @@ class LabelLeak(Rule):
         if step.trains:
             batch = step.tensor(tensor.name.replace("sample", "batch", 1), tensor.worker)
             is_text = batch is not None and batch.info.dtype.startswith("int")
+            self._takes_part |= batch is not None and _takes_part(step, batch)
             is_first = is_text and step.scalar("loop/epoch", tensor.worker) < 1
             overlap.train(samples, step.train_step + 1, is_first_pass=is_first)
             return
@@ -393,7 +396,7 @@ class LabelLeak(Rule):
                 remedy="make the model and its optimizer anew for each fold",
                 value=1.0,
             )
-        elif overlap.is_all and not self._reported:
+        elif overlap.is_all and not self._reported and not self._takes_part:
             yield self._overlap(
                 step,
                 tensor,
@@ -659,3 +662,10 @@ def _visible_keys(step: StepView) -> Iterator[tuple[str, float]]:
             rows = step.tensor(f"{logits.name.removesuffix('logits')}entropy", logits.worker)
             if rows is not None and rows.statistics.count:
                 yield logits.worker, logits.statistics.finite / rows.statistics.count
+
+
+def _takes_part(step: StepView, batch: TensorView) -> bool:
+    """Return whether a loss has fewer targets than the batch has rows."""
+    rows = batch.info.shape[:1]
+    labels = step.tensors("labels", worker=batch.worker)
+    return any(rows > label.info.shape[:1] > () for label in labels)
