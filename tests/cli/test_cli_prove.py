@@ -22,7 +22,7 @@ torch.manual_seed(0)
 kind = sys.argv[1]
 x = torch.randn(256, 8)
 y = (x[:, 0] > 0).long() + (x[:, 1] > 0).long()
-if kind == "nan":
+if kind in ("nan", "lists"):
     x[77, 3] = torch.nan
 if kind == "large":
     x[77] *= 1e4
@@ -42,11 +42,23 @@ def ahead(batches):
         now = later
     yield now
 
+class Lists(TensorDataset):
+    def __getitem__(self, index):
+        inputs, target = super().__getitem__(index)
+        return {"inputs": inputs.tolist(), "target": target.item()}
+
+def as_tensors(rows):
+    columns = ([row[name] for row in rows] for name in ("inputs", "target"))
+    return [torch.tensor(column) for column in columns]
+
 workers = 2 if kind == "workers" else 0
 step = 0
 for epoch in range({"label": 12, "large": 12, "sorted": 8, "shifted": 14}.get(kind, 2)):
     data, mixed = TensorDataset(x, y), kind != "sorted"
-    batches = DataLoader(data, 16, mixed, generator=generator, num_workers=workers)
+    options = {"generator": generator, "num_workers": workers}
+    if kind == "lists":
+        data, options["collate_fn"] = Lists(x, y), as_tensors
+    batches = DataLoader(data, 16, mixed, **options)
     for inputs, targets in ahead(batches) if kind == "ahead" else batches:
         optimizer.zero_grad()
         if kind == "shifted":
@@ -366,6 +378,14 @@ class TestBlame:
     @pytest.mark.slow
     def test_a_row_that_is_far_too_large_comes_first(self, recorded):
         assert BAD_ROW == rows_with_the_bad_one(recorded("large"), "large")[0]["index"]
+
+    @pytest.mark.slow
+    def test_rows_of_a_data_set_of_lists_are_looked_up(self, recorded):
+        """As data sets of Hugging Face have them, before a collator makes tensors."""
+        worst = rows_with_the_bad_one(recorded("lists"), "lists")[0]
+
+        assert (BAD_ROW, True) == (worst["index"], worst["checked"])
+        assert worst["shown"].startswith("{'inputs': [")
 
     @pytest.mark.slow
     def test_rows_that_workers_loaded_have_their_indices(self, recorded):
