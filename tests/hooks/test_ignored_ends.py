@@ -22,8 +22,8 @@ def seen(counts, *, texts=None, mask=True, looks=3, size=8):
 
 
 class TestIgnoredEnds:
-    def test_beginnings_that_count_alone_are_told(self):
-        assert seen(PLACE < 5).are_told
+    def test_labels_on_prompts_only_are_reported(self):
+        assert seen(PLACE < 5).is_found
 
     @pytest.mark.parametrize(
         "counts",
@@ -36,17 +36,17 @@ class TestIgnoredEnds:
         ],
         ids=["the end", "all", "two turns", "scattered", "the middle"],
     )
-    def test_of_other_targets_that_count_nothing_is_told(self, counts):
-        assert not seen(counts).are_told
+    def test_other_ignored_targets_are_not_reported(self, counts):
+        assert not seen(counts).is_found
 
     def test_one_last_token_is_what_a_shift_leaves(self):
-        assert not seen(PLACE < LENGTH - 2).are_told
+        assert not seen(PLACE < LENGTH - 2).is_found
 
     def test_two_looks_are_not_enough(self):
-        assert not seen(PLACE < 5, looks=2).are_told
+        assert not seen(PLACE < 5, looks=2).is_found
 
     def test_looks_at_one_text_are_too_few_until_there_are_eight(self):
-        assert [False, True] == [seen(PLACE < 5, looks=one, size=1).are_told for one in (7, 8)]
+        assert [False, True] == [seen(PLACE < 5, looks=one, size=1).is_found for one in (7, 8)]
 
     def test_ends_that_are_all_alike_are_no_answers(self):
         """As the tokens that close a turn are."""
@@ -56,7 +56,7 @@ class TestIgnoredEnds:
             tokens[:, -3:] = 2, 3, 4
             return tokens
 
-        assert not seen(PLACE < LENGTH - 4, texts=texts).are_told
+        assert not seen(PLACE < LENGTH - 4, texts=texts).is_found
 
     def test_padding_is_no_end(self):
         def texts(random):
@@ -64,7 +64,7 @@ class TestIgnoredEnds:
             tokens[:, 6:] = 0
             return tokens
 
-        assert not seen(PLACE < 5, texts=texts, mask=False).are_told
+        assert not seen(PLACE < 5, texts=texts, mask=False).is_found
 
     def test_without_padding_what_follows_one_token_in_all_texts_may_be_anything(self):
         def texts(random):
@@ -72,8 +72,8 @@ class TestIgnoredEnds:
             tokens[:, 5] = 1
             return tokens
 
-        assert not seen(PLACE < 5, texts=texts, mask=False).are_told
-        assert seen(PLACE < 4, texts=texts, mask=False).are_told
+        assert not seen(PLACE < 5, texts=texts, mask=False).is_found
+        assert seen(PLACE < 4, texts=texts, mask=False).is_found
 
     @pytest.mark.parametrize("of_text", [True, False])
     def test_a_mask_is_read_either_way_round(self, of_text):
@@ -83,4 +83,4 @@ class TestIgnoredEnds:
         for _ in range(3):
             tokens = random.integers(2, 50, (8, LENGTH))
             found.add(tokens, np.roll(tokens, -1, 1), np.broadcast_to(PLACE < 8, mask.shape), mask)
-        assert not found.are_told
+        assert not found.is_found

@@ -186,7 +186,7 @@ class TestReturnsOfSeveralEpisodes:
 @pytest.mark.parametrize(
     ("goes_through", "kind"), [("rewards", "forward"), ("reversed(rewards)", "reversed")]
 )
-def test_equal_rewards_are_told_by_how_the_script_goes_through_them(goes_through, kind, tmp_path):
+def test_the_order_of_equal_rewards_is_read_from_the_script(goes_through, kind, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "from stepwatch.hooks.script import returns_of_script\n"

@@ -120,7 +120,7 @@ class IgnoredEnds:
         >>> for _ in range(3):
         ...     prompts.add(texts, nexts, np.broadcast_to(place < 2, texts.shape), texts > 0)
         ...     answers.add(texts, nexts, np.broadcast_to(place >= 2, texts.shape), texts > 0)
-        >>> prompts.are_told, answers.are_told
+        >>> prompts.is_found, answers.is_found
         (True, False)
     """
 
@@ -132,15 +132,15 @@ class IgnoredEnds:
         self._last: set[int] = set()  # tokens that count, and are the last of their text that do
 
     @property
-    def may_be_told(self) -> bool:
+    def is_suspected(self) -> bool:
         """Whether nothing speaks against it, by what was looked at."""
         return bool(self._ends) and not self._is_other
 
     @property
-    def are_told(self) -> bool:
+    def is_found(self) -> bool:
         """Whether it was so at several looks, of texts of which the ends vary."""
         num_texts = self._ends.total()
-        if not self.may_be_told or self.num_looks < _LEAST_LOOKS or num_texts < _LEAST_TEXTS:
+        if not self.is_suspected or self.num_looks < _LEAST_LOOKS or num_texts < _LEAST_TEXTS:
             return False
         # What comes after the sign of an end may be anything, where no padding tells what is text.
         is_text = self._is_padded or len(self._last) > 1

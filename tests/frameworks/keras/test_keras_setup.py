@@ -1378,7 +1378,7 @@ def own_of_each(_, logits):
 
 
 @pytest.mark.parametrize(("scale", "is_found"), [(0.1, True), (10.0, False)])
-def test_cosines_times_the_temperature_are_told_by_their_range(scale, is_found, tmp_path):
+def test_cosines_multiplied_by_the_temperature_are_reported(scale, is_found, tmp_path):
     """Of a loss that the script makes of others; on PyTorch the graph tells it sooner."""
     keras.utils.set_random_seed(0)
     x = np.random.default_rng(0).normal(size=(128, 8)).astype("float32")

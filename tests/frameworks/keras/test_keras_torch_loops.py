@@ -146,7 +146,7 @@ def test_what_is_trained_is_not_accused(tmp_path, how):
     assert [] == list(untrained(tmp_path / "run", all_of, **how))
 
 
-def test_a_normalization_that_is_told_to_train_mixes_samples_on_purpose(tmp_path):
+def test_keras_batch_norm_in_training_mode_mixes_samples(tmp_path):
     """What a prediction depends on of other samples is not held against it then."""
     import torch
 

@@ -58,7 +58,7 @@ class TestTornClasses:
 
 
 @pytest.mark.parametrize(("loss", "is_torn"), [(torn_focal, True), (moved_focal, False)])
-def test_those_of_a_loss_written_by_hand_are_told_with_their_shape(loss, is_torn, tmp_path):
+def test_a_hand_written_loss_is_reported_with_the_shape_of_its_scores(loss, is_torn, tmp_path):
     found, _ = judge(partial(segments, loss), "setup", tmp_path / "run")
     messages = [Finding.from_json(one).message for one in found]
 

@@ -185,9 +185,9 @@ class Supervision:
                 self._observer.numbers(step, {f"setup/no_end/{loss}": 1.0}, "setup")
             ends = self._ends.setdefault((loss, one.axis), IgnoredEnds())
             ends.add(tokens, target, counted != 0, *masks)
-            if ends.are_told:
+            if ends.is_found:
                 self._observer.numbers(step, {f"setup/ignored_ends/{loss}": 1.0}, "setup")
-            elif ends.may_be_told and ends.num_looks == 1:
+            elif ends.is_suspected and ends.num_looks == 1:
                 self._observe_later(range(step.mode_step + 10, step.mode_step + _SETTLED, 10))
 
         with isolated_compute(one.ids.device.type):
