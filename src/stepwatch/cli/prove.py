@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import click
 
@@ -196,9 +197,14 @@ def _prove(
 ) -> Proof:
     worker = _whose(boxes, finding)
     anomaly = Anomaly(trial, finding, recording, worker if len(boxes) > 1 else None)
-    tasks = {
-        name: _task(trial, frames, recording, anomaly, limit_s) for name, frames in boxes.items()
-    }
+    common = Task(
+        trial.reader.manifest,
+        recording,
+        limit_s=limit_s,
+        levels=_levels(anomaly.records),
+        num_evaluations=len(anomaly.evaluations),
+    )
+    tasks = {name: _of_worker(common, trial, frames) for name, frames in boxes.items()}
     own, rank = tasks[worker], list(boxes).index(worker)
     output = progress_console()
 
@@ -214,27 +220,23 @@ def _prove(
         return Prover(anomaly, own.forwards, own.snapshots, run, show).prove()
 
 
-def _task(
-    trial: Trial, frames: list[Frame], recording: Recording, anomaly: Anomaly, limit_s: float
-) -> Task:
-    """Return what a worker runs again: the same steps, of its own batches.
+def _of_worker(task: Task, trial: Trial, frames: list[Frame]) -> Task:
+    """Return what another worker runs again: the same steps, of its own batches.
 
     Raises:
         StepUnavailable: It did not record them.
     """
+    recording = task.recording
     last = recording.first + len(recording.steps) - 1
     own = find_recording(frames, last, begins=recording.first)
     own.check_complete()
     forwards, snapshots = forwards_and_snapshots(frames)
-    return Task(
-        trial.reader.manifest,
-        own,
-        forwards,
-        snapshots,
-        find_options(trial, frames),
-        limit_s,
-        levels=_levels(anomaly.records),
-        num_evaluations=len(anomaly.evaluations),
+    return replace(
+        task,
+        recording=own,
+        forwards=forwards,
+        snapshots=snapshots,
+        options=find_options(trial, frames),
     )
 
 

@@ -94,7 +94,6 @@ class Replays:
         self._tasks, self._hooks, self._shows_output = tasks, hooks, shows_output
         self._processes: list[subprocess.Popen[str]] = []
         self._answers: list[IO[str]] = []
-        self.count = 0
 
     def __enter__(self) -> Replays:
         self._place = tempfile.TemporaryDirectory(prefix="stepwatch-replays-")
@@ -132,7 +131,6 @@ class Replays:
             What each process has shown. Where any has failed, the error of all is that of the
             first that failed by itself, and not because another one was gone.
         """
-        self.count += 1
         size, port = len(self._tasks), free_port()
         for other, process in enumerate(self._processes):
             is_same = other != rank and change.kind in CHANGES_BATCH

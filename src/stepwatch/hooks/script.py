@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -180,7 +180,8 @@ def returns_of_script() -> dict[str, float]:
         ...``. Time is the first axis.
     """
     files = {frame.f_code.co_filename for frame in script_frames()}
-    if not any(map(_has_rewards, files)):
+    texts = [_text_of(file) for file in files]
+    if not any(text.has_rewards for text in texts):
         return {}  # as in most trainings, whose variables need not be looked at
     variables: dict[str, Any] = {}
     for name, value in script_variables():
@@ -198,7 +199,7 @@ def returns_of_script() -> dict[str, float]:
             if any(way(rewards[::-1], returns[::-1]) is not None for way in ways):
                 continue  # as it should be
             kinds = {"forward": rewards, "reversed": rewards[::-1]}
-            if np.ptp(rewards) == 0 and any(map(_goes_backwards, files)):
+            if np.ptp(rewards) == 0 and any(text.goes_backwards for text in texts):
                 del kinds["forward"]
             for kind, taken in kinds.items():
                 for way in ways:
@@ -261,23 +262,27 @@ def has_discount() -> bool:
     return False
 
 
+class _Text(NamedTuple):
+    """What the text of a script says.
+
+    Args:
+        has_rewards: Whether anything is called as rewards are.
+        goes_backwards: Whether anything is gone through from its end on.
+    """
+
+    has_rewards: bool
+    goes_backwards: bool
+
+
 @lru_cache(maxsize=64)
-def _has_rewards(file: str) -> bool:
-    """Return whether anything in a file is called as rewards are; if it cannot be read, it may."""
+def _text_of(file: str) -> _Text:
+    """Return what the text of a file says; of one that cannot be read that it may have rewards."""
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, ValueError):
-        return True
-    return any(map(_REWARDS.fullmatch, set(_WORD.findall(text))))
-
-
-@lru_cache(maxsize=64)
-def _goes_backwards(file: str) -> bool:
-    """Return whether anything in a file is gone through from its end on."""
-    try:
-        return _BACKWARDS.search(Path(file).read_text(encoding="utf-8")) is not None
-    except (OSError, ValueError):
-        return False
+        return _Text(has_rewards=True, goes_backwards=False)
+    has_rewards = any(map(_REWARDS.fullmatch, set(_WORD.findall(text))))
+    return _Text(has_rewards, _BACKWARDS.search(text) is not None)
 
 
 _Rewards = tuple[str, Floats, slice, int]

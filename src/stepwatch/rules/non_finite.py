@@ -25,7 +25,7 @@ from ..judge.rule import EvidenceView, Findings, Rule, Selection
 from ..judge.step_view import StepNumber, StepView, TensorGroup, TensorView
 from ..model.finding import Finding
 from ..model.record import StepRecord
-from ..numerics.measures import by_x, headroom_bits, listed, number
+from ..numerics.measures import by_x, headroom_bits, listed, non_finite, number
 from ..numerics.statistics import COUNT, NAN, NEGINF, POSINF, ZEROS
 
 Cause = Literal["previous update", "data", "output", "no elements", "loss", "unknown", "gradient"]
@@ -577,7 +577,7 @@ class ExplodingTensor(NonFiniteRule):
 def _has_finite_losses(record: StepRecord) -> bool:
     """Return whether a step has losses, and all of them are finite."""
     rows = record.layout.rows_of.get("losses", ())
-    return len(rows) > 0 and not record.statistics[rows][:, NAN : NEGINF + 1].any()
+    return len(rows) > 0 and not non_finite(record.statistics[rows]).any()
 
 
 _CAPTURE_ALL = "ask stepwatch check RUN, which looks at all workers; if it was this one, "
