@@ -119,6 +119,24 @@ class TestGraphs:
         jax.tree_util.register_static(Trainer)
         assert Trainer().twice(jnp.ones(())) == 2
 
+    def test_keys_among_the_arguments_are_no_samples_and_no_parameters(self, hook):
+        """Those with a type of their own, one for each member of something."""
+        optimizer = optax.adam(0.1)
+
+        @jax.jit
+        def step(w, state, keys):
+            noise = jax.random.normal(keys[0], w.shape)
+            gradient = jax.grad(lambda w: jnp.sum((w - noise) ** 2))(w)
+            updates, state = optimizer.update(gradient, state)
+            return optax.apply_updates(w, updates), state
+
+        w = jnp.ones(3)
+        state = optimizer.init(w)
+        for key in range(3):
+            w, state = step(w, state, jax.random.split(jax.random.key(key), 4))
+
+        assert len(seen_in(hook).steps(Mode.TRAIN)) == 3
+
     def test_shardings_of_outputs_are_kept(self, hook):
         """What is one more output has none."""
         device = jax.sharding.SingleDeviceSharding(jax.devices()[0])
@@ -456,14 +474,14 @@ class TestSchedules:
 
 class TestCoverage:
     def test_it_says_what_a_transformation_hides(self, hook):
-        """Gradients for each example, and those of a function that was jitted before."""
+        """Gradients within a derivative in forward mode, such as for a Hessian."""
 
         def each(w, x):
-            return jnp.sum(w * x)
+            return jnp.sum(w**2 * x)
 
         @jax.jit
         def train_step(w, xs):
-            jax.vmap(jax.grad(each), in_axes=(None, 0))(w, xs)
+            jax.jacfwd(jax.grad(each))(w, xs[0])
             return jax.grad(lambda w: each(w, xs.sum(0)))(w)
 
         train_step(jnp.ones(2), jnp.ones((3, 2)))

@@ -58,6 +58,16 @@ def per_sample(params, x, y):
     return jax.vmap(cross_entropy, in_axes=(None, 0, 0))(params, x, y).mean()
 
 
+def per_sequence(params, x, y):
+    """Of each sample classes at each of two times."""
+
+    def one(x, y):
+        logits, labels = jnp.stack([logits_of(params, x)] * 2), jnp.stack([y, y])
+        return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+
+    return jax.vmap(one)(x, y).mean()
+
+
 def over_time(params, x, y):
     """Four classes at each of two times, on the last axis."""
     logits = logits_of(params, x)[:, None, :] * jnp.ones((1, 2, 1))
@@ -126,7 +136,15 @@ def test_classes_on_the_last_axis_are_brought_to_the_second(tmp_path):
     np.testing.assert_array_equal(both, trial.tensor("class_count/over_time").value(0))
 
 
-@pytest.mark.parametrize("loss", [two_losses, per_sample])
+def test_a_loss_that_is_mapped_over_samples_is_that_of_the_batch(tmp_path):
+    _, trial = train(tmp_path / "run", per_sample)
+
+    counts = trial.tensor("class_count/per_sample").value(0)
+    np.testing.assert_array_equal(np.bincount(CLASSES[rows_of(0)], minlength=3), counts)
+    assert 32 * 3 == trial.tensor("prediction/per_sample").statistics()["count"][0]
+
+
+@pytest.mark.parametrize("loss", [two_losses, per_sequence])
 def test_where_it_is_not_known_what_counts_nothing_is_said(loss, tmp_path):
     _, trial = train(tmp_path / "run", loss)
 

@@ -138,4 +138,4 @@ def _ids_of(refs: Iterable[weakref.ref[Any]]) -> set[int]:
 
 def _of_samples(array: Any) -> _Kind:
     """Return shape and kind of each sample of an array."""
-    return tuple(array.shape[1:]), array.dtype.kind
+    return tuple(array.shape[1:]), getattr(array.dtype, "kind", "key")  # of ``jax.random``

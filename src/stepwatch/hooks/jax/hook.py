@@ -27,7 +27,8 @@ class JaxHook(Hook):
     ``jax.grad`` and those of ``flax.nnx``, which are made of them. A function that is jitted from
     then on has one more output: the statistics of parameters, gradients, losses and outputs of
     modules, which are computed in it. A call that computes gradients is a TRAIN step. Weights are
-    those with which the gradients were computed.
+    those with which the gradients were computed. In what ``jax.vmap`` maps, such as the members of
+    an ensemble, a tensor has one axis more in front, and a loss is the mean of theirs.
 
     Args:
         run: Directory or URL to write to, which must not hold a run yet; or the recorder of

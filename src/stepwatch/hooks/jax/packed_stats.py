@@ -177,15 +177,17 @@ def _row(value: jax.Array) -> jax.Array:
     is_finite = magnitude < _INFINITY
     divisor = jnp.ones((), dtype) if is_wide else _power_of_two(magnitude, is_finite)
     counts, floats = _reduce(flat, magnitude, is_finite, divisor)
-    bits = jax.lax.bitcast_convert_type(jnp.stack([*floats, divisor]), jnp.int32).reshape(-1)
-    gap = jnp.zeros(WIDTH - _NUM_COUNTS - bits.size, jnp.int32)
-    return jnp.concatenate([jnp.stack(counts), bits, gap])
+    return _as_row(jnp.stack(counts), [*floats, divisor])
 
 
 def _power_of_two(magnitude: jax.Array, is_finite: jax.Array) -> jax.Array:
     """Return the power of two at or below the greatest finite magnitude, shape ``[]``, float32."""
-    greatest = jnp.max(jnp.where(is_finite, magnitude, 0.0), initial=0.0)
-    bits = jax.lax.bitcast_convert_type(greatest, jnp.int32) & _EXPONENT_BITS
+    return _exponent(jnp.max(jnp.where(is_finite, magnitude, 0.0), initial=0.0))
+
+
+def _exponent(magnitude: jax.Array) -> jax.Array:
+    """Return the power of two at or below each magnitude, float32."""
+    bits = jax.lax.bitcast_convert_type(magnitude, jnp.int32) & _EXPONENT_BITS
     # Its inverse must be a normal number, too: others may be taken for zero.
     return jnp.clip(jax.lax.bitcast_convert_type(bits, jnp.float32), 2.0**-126, 2.0**126)
 
@@ -219,6 +221,70 @@ def _combine_partials(
     sums = [a + b for a, b in zip(left, right, strict=True)]
     least, greatest = jnp.minimum(left[4], right[4]), jnp.maximum(left[5], right[5])
     return (*sums[:4], least, greatest, *sums[6:9], jnp.minimum(left[9], right[9]))
+
+
+def merged_rows(
+    packed: jax.Array, infos: Sequence[TensorInfo], are_means: Sequence[bool]
+) -> jax.Array:
+    """Return the statistics of tensors each of which is stacked of several; a compiler traces this.
+
+    Args:
+        packed: Those of what is stacked, shape ``[members, ..., values, WIDTH]``, int32.
+        infos: Of which tensors they are.
+        are_means: Of which of these a mean is meant: single numbers.
+
+    Returns:
+        Shape ``[..., values, WIDTH]``, int32.
+    """
+    merged = [
+        _mean_row(packed[..., index, :], info) if is_mean else _sum_row(packed[..., index, :], info)
+        for index, (info, is_mean) in enumerate(zip(infos, are_means, strict=True))
+    ]
+    return jnp.stack(merged, axis=-2)
+
+
+def _sum_row(rows: jax.Array, info: TensorInfo) -> jax.Array:
+    floats = _floats_of(rows, info)
+    divisor = floats[6].max(0)
+    scale = floats[6] / divisor
+    sums = [(floats[2] * scale).sum(0), (floats[3] * scale).sum(0), (floats[4] * scale**2).sum(0)]
+    found = [floats[0].min(0), floats[1].max(0), *sums, floats[5].min(0), divisor]
+    return _as_row(rows[..., :_NUM_COUNTS].sum(0), found)
+
+
+def _mean_row(rows: jax.Array, info: TensorInfo) -> jax.Array:
+    floats = _floats_of(rows, info)
+    nan, inf, minus_inf = (rows[..., at] > 0 for at in range(3))
+    value = jnp.where(inf, _INFINITY, jnp.where(minus_inf, -_INFINITY, floats[0]))
+    value = jnp.where(nan, jnp.nan, value).mean(0)
+    size, is_finite = jnp.abs(value), jnp.isfinite(value)
+    narrow = value.dtype == jnp.float32
+    divisor = _exponent(jnp.where(is_finite, size, 0.0)) if narrow else jnp.ones_like(value)
+    scaled = jnp.where(is_finite, value, 0.0) / divisor
+    least, greatest = (jnp.where(is_finite, value, end) for end in (_INFINITY, -_INFINITY))
+    kinds = (value != value, value == _INFINITY, value == -_INFINITY, value == 0)
+    counts = jnp.stack([kind.astype(jnp.int32) for kind in kinds], axis=-1)
+    least_size = jnp.where(is_finite, size, _INFINITY)
+    sums = [scaled, jnp.abs(scaled), scaled * scaled]
+    return _as_row(counts, [least, greatest, *sums, least_size, divisor])
+
+
+def _floats_of(rows: jax.Array, info: TensorInfo) -> list[jax.Array]:
+    """Return the floats of rows, each of shape ``rows.shape[:-1]``."""
+    if np.dtype(info.dtype).itemsize < 8:
+        bits = rows[..., _NUM_COUNTS : _NUM_COUNTS + _NUM_FLOATS]
+        floats = jax.lax.bitcast_convert_type(bits, jnp.float32)
+    else:
+        bits = rows[..., _NUM_COUNTS:].reshape(*rows.shape[:-1], _NUM_FLOATS, 2)
+        floats = jax.lax.bitcast_convert_type(bits, jnp.float64)
+    return [floats[..., at] for at in range(_NUM_FLOATS)]
+
+
+def _as_row(counts: jax.Array, floats: Sequence[jax.Array]) -> jax.Array:
+    bits = jax.lax.bitcast_convert_type(jnp.stack(floats, axis=-1), jnp.int32)
+    bits = bits.reshape(*counts.shape[:-1], -1)
+    gap = jnp.zeros((*counts.shape[:-1], WIDTH - _NUM_COUNTS - bits.shape[-1]), jnp.int32)
+    return jnp.concatenate([counts, bits, gap], axis=-1)
 
 
 def unpack_stats(sent: PackedStats, infos: Sequence[TensorInfo]) -> npt.NDArray[np.float64]:
@@ -367,6 +433,11 @@ def as_vectors(values: Mapping[int, Any]) -> Vectors:
     return tuple(map(_flatten_jit, chosen)), tuple(map(tuple, indexes.values()))
 
 
+def is_member(value: Any) -> bool:
+    """Return whether a value, in a function that is mapped, is another for each member."""
+    return hasattr(value, "batch_dim")
+
+
 def on_host(tree: Any) -> Any:
     """Return the same with arrays of NumPy; waits until they are computed."""
     # A script may have forbidden implicit transfers for itself.
@@ -449,10 +520,21 @@ class Collector:
             there would be one for each turn.
         function: The name of the function that is differentiated, of which this is a part; empty
             for none.
+        is_mapped: Whether the function is one that ``jax.vmap`` maps.
     """
 
-    def __init__(self, plan: GraphPlan, *, in_loop: bool = False, function: str = "") -> None:
+    def __init__(
+        self,
+        plan: GraphPlan,
+        *,
+        in_loop: bool = False,
+        function: str = "",
+        is_mapped: bool = False,
+    ) -> None:
         self.plan, self.in_loop, self.function = plan, in_loop, function
+        self.is_mapped = is_mapped
+        #: Where it is mapped, what was observed that is no other for other members.
+        self.shared: list[tuple[TensorInfo, Any]] = []
         #: The losses that were computed in it.
         self.losses: list[LossCall] = []
         #: Of layers that know training from evaluation, whether they ran as in evaluation.
@@ -483,7 +565,9 @@ class Collector:
 
     def observe(self, info: TensorInfo, value: Any) -> None:
         self.observed[info.name] = value
-        if self.in_loop or self.plan.of(info):  # of later turns it may be wanted
+        if self.is_mapped and not is_member(value):
+            self.shared.append((info, value))
+        elif self.in_loop or self.plan.of(info):  # of later turns it may be wanted
             self._infos.append(info)
             self._values.append(jax.lax.stop_gradient(value))
 

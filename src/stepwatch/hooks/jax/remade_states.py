@@ -112,7 +112,9 @@ class RemadeStates:
 def _is_small(leaf: Any) -> bool:
     """Return whether an array may be a parameter, and takes next to no memory."""
     is_array = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
-    return is_array and leaf.ndim > 0 and leaf.size <= _MOST_ELEMENTS and leaf.dtype.kind == "f"
+    if not is_array or leaf.ndim == 0 or leaf.size > _MOST_ELEMENTS:
+        return False
+    return bool(jax.numpy.issubdtype(leaf.dtype, jax.numpy.floating))
 
 
 def _states(given: Sequence[Any], depth: int = 3) -> Iterator[Any]:

@@ -46,6 +46,7 @@ from .given_batches import GivenBatches
 from .graphs import compared_in_graph, positions_ahead, softmax_over_rows
 from .layers import LayerRun, Layers, in_evaluation
 from .losses import batches, model_batches
+from .members import copies_much, merged_members
 from .modules import (
     ModuleCalls,
     ModulePaths,
@@ -376,6 +377,9 @@ class Tracker:
         """Call a function and take what is observed in it; where nothing can be, the plain one."""
         if self.is_collecting:
             collector = self._stack[-1]
+            if collector.is_mapped and copies_much((args, kwargs)):
+                self.unobserved[function_name(plain)] = None
+                return plain(*args, **kwargs)
             output, stats = carrier.with_stats(collector.plan)(*args, **kwargs)
             collector.add(stats)
             return output
@@ -576,6 +580,26 @@ class Tracker:
             return plain(*args, **kwargs)
         return self._run_openly(Mode.TRAIN, lambda: with_stats(args, kwargs))
 
+    def run_mapped(self, run: Callable[[], Any], plain: Callable[[], Any]) -> Any:
+        """Call a function that ``jax.vmap`` maps, and observe it where it can be."""
+        if self.is_collecting:
+            return run()
+        return self._run_openly(Mode.EVAL, run) if self._is_outermost() else plain()
+
+    @timed
+    @guarded
+    def mapped(self, stats: TraceStats, shared: Sequence[tuple[TensorInfo, Any]]) -> None:
+        """Observe what was observed in a function that is mapped.
+
+        Args:
+            stats: With one axis more in front of all arrays.
+            shared: What is the same for all members.
+        """
+        collector = self._stack[-1]
+        collector.add(merged_members(stats))
+        for info, value in shared:
+            collector.observe(info, value)
+
     def run_module(self, run: Function, module: Any, args: Any, kwargs: Any) -> Any:
         """Call a module of NNX and observe what it returns."""
         if self._running and self._running[-1] is module:
@@ -611,12 +635,15 @@ class Tracker:
     # Collecting
 
     @contextmanager
-    def collecting(self, *, in_loop: bool = False, function: str = "") -> Iterator[Collector]:
+    def collecting(
+        self, *, in_loop: bool = False, function: str = "", is_mapped: bool = False
+    ) -> Iterator[Collector]:
         """Collect what is observed on this level of tracing.
 
         Args:
             in_loop: Whether it is the body of a loop.
             function: The name of the function that is differentiated, if it is one.
+            is_mapped: Whether it is a function that ``jax.vmap`` maps.
         """
         around = self._stack[-1] if self._stack else None
         if around is None:
@@ -624,9 +651,8 @@ class Tracker:
         plan = around.plan if around else self._plan
         if around is not None and not in_loop:
             function = function or around.function
-        collector = Collector(
-            plan, in_loop=in_loop or bool(around and around.in_loop), function=function
-        )
+        in_loop = in_loop or bool(around and around.in_loop)
+        collector = Collector(plan, in_loop=in_loop, function=function, is_mapped=is_mapped)
         self._stack.append(collector)
         is_inner = around is not None and bool(around.function)
         try:

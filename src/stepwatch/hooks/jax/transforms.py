@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from ...model.record import TensorInfo
 from ...model.steps import Mode
 from ..patching import PatchSet, calling_first
 from .losses import LossFunctions
@@ -152,6 +153,34 @@ def instrumented_gradient(transform: Function, value_and_grad: Function) -> Func
     return differentiated
 
 
+def instrumented_vmap(vmap: Function) -> Function:
+    """Return what stands in the place of ``jax.vmap``."""
+
+    @functools.wraps(vmap)
+    def call(fun: Function, in_axes: Any = 0, out_axes: Any = 0, *more: Any, **options: Any) -> Any:
+        plain = vmap(fun, in_axes, out_axes, *more, **options)
+
+        @functools.wraps(plain)
+        def mapped(*args: Any, **kwargs: Any) -> Any:
+            tracker = active_tracker()
+            if tracker is None:
+                return plain(*args, **kwargs)
+
+            def run() -> Any:
+                shared: list[tuple[TensorInfo, Any]] = []
+                carried = _returning_members(fun, shared)
+                with_stats = vmap(carried, in_axes, (out_axes, 0), *more, **options)
+                output, stats = with_stats(*args, **kwargs)
+                tracker.mapped(stats, shared)
+                return output
+
+            return tracker.run_mapped(run, partial(plain, *args, **kwargs))
+
+        return mapped
+
+    return call
+
+
 class InstrumentedScan:
     """What stands in the place of ``jax.lax.scan``."""
 
@@ -268,6 +297,27 @@ def returning_stats(function: Function) -> Function:
     return carried
 
 
+def _returning_members(function: Function, shared: list[tuple[TensorInfo, Any]]) -> Function:
+    """Return a function that also returns what is observed in it, where it is mapped.
+
+    Args:
+        shared: What is the same for all members is put here.
+    """
+
+    @functools.wraps(function, updated=())
+    def carried(*args: Any, **kwargs: Any) -> Any:
+        tracker = active_tracker()
+        if tracker is None:
+            return function(*args, **kwargs), TraceStats()
+        with tracker.collecting(is_mapped=True) as collector:
+            output = function(*args, **kwargs)
+            stats = tracker.closed(collector)
+        shared.extend(collector.shared)
+        return output, stats
+
+    return carried
+
+
 def loss_returning_stats(function: Function, *, has_aux: bool) -> Function:
     """Return a function to be differentiated, with what is observed in it as part of its aux."""
 
@@ -322,6 +372,7 @@ class Patches:
             (jax, "jit", instrumented_jit),
             (jax, "grad", lambda transform: instrumented_gradient(transform, value_and_grad)),
             (jax, "value_and_grad", lambda transform: instrumented_gradient(transform, transform)),
+            (jax, "vmap", instrumented_vmap),
             (jax, "checkpoint", instrumented_checkpoint),
             (jax, "remat", instrumented_checkpoint),
             (jax.lax, "scan", InstrumentedScan),
