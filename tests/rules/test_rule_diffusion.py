@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepwatch.rules import Finding
-from tests.support.rules.diffusion_programs import CASES
+from tests.support.rules.diffusion_programs import CASES, SAMPLED
 from tests.support.rules.rule_runs import assert_live_is_replay, judge
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -27,3 +27,13 @@ def test_noise_that_is_meant_so_is_not_accused(name, tmp_path):
     found, _ = judge(case.program, case.rule, tmp_path / "run")
 
     assert [] == found
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_what_is_sampled_is_as_large_as_in_training(name, tmp_path):
+    """Or the sampler takes off too much noise, or too little: named once, live and in replay."""
+    program, condition = SAMPLED[name]
+    found, statuses = judge(program, "input_drift", tmp_path / "run")
+
+    assert [condition] * bool(condition) == [Finding.from_json(one).condition for one in found]
+    assert_live_is_replay(tmp_path / "run", "input_drift", found, statuses)

@@ -62,6 +62,7 @@ TITLES: Mapping[str, str] = {
     "initial_state:saturated": "layer is saturated by its initial weights",
     "input_drift": "inputs drift",
     "input_drift:evaluated": "evaluated inputs are not prepared as in training",
+    "input_drift:sampled": "what is sampled is of another size than in training",
     "input_drift:outlier": "inputs of one batch are far too large",
     "input_scale": "inputs are not scaled",
     "input_scale:scaled_twice": "inputs are scaled twice",

@@ -24,6 +24,7 @@ from .shared import (
     Array,
     in_a_row,
     of_same_loss,
+    prefixed,
     raw_values,
     summaries,
 )
@@ -36,6 +37,9 @@ _LEAST_LOOKS = 10
 #: Other inputs do no harm where a loss that fell to less than this part of what it was at first is
 #: no more than so many times that for them.
 _LEARNED, _NO_WORSE = 0.5, 1.5
+#: What a model that samples is given may be so many times as large as in training, or as small; at
+#: so many looks in a row it is more.
+_SAMPLED, _SAMPLED_LOOKS = 1.5, 3
 
 
 class InputDrift(Rule):
@@ -51,10 +55,12 @@ class InputDrift(Rule):
     steps is. Where a loss that was learned is as low for them, that is information. Where all
     elements of a batch are one number, as the time step of a diffusion model that samples, that
     number is held against the range of the TRAIN steps: it lies outside by more than this is wide.
+    What such a model is given as it samples must be as large as in training at the same time step,
+    within a factor of 1.5, or the sampler takes off too little noise, or too much.
     """
 
     name = "input_drift"
-    needs = ("batches", "labels")
+    needs = ("batches", "labels", "evaluations")
     per_model = True
     sign = "inputs"
     view = EvidenceView("batches", "rms")
@@ -96,6 +102,7 @@ class InputDrift(Rule):
                 self._first_losses.setdefault(loss.name, loss.scalar)
                 self._last_losses.add(loss.name, loss.scalar)
         if step.mode is Mode.EVAL:
+            yield from self._compare_sampled(step)
             for group, _ in self._numbers.groups(step):
                 if _is_of_one_label(step, group.record.worker):
                     continue  # the samples lie class by class
@@ -222,6 +229,32 @@ class InputDrift(Rule):
             and trained < _LEARNED * self._first_losses[one.name]
             for one in losses
         )
+
+    def _compare_sampled(self, step: StepView) -> Findings:
+        """Judge what a sampler gives a model, by its size beside that of training."""
+        for group in prefixed(step, "evaluations", "evaluation/sampled_size"):
+            worker, size = group.record.worker, float(group.quantity("mean")[0])
+            for side, is_other in (
+                ("too large", size > _SAMPLED),
+                ("too small", size * _SAMPLED < 1),
+            ):
+                if not self.persists((worker, side), is_other, _SAMPLED_LOOKS):
+                    continue
+                yield self.finding(
+                    step,
+                    group[0],
+                    f"as it samples, the model is given what is {number(size)} times as large, by"
+                    " the root mean square, as what it was given in training at the same time"
+                    f" step: the sampler takes off {'less' if size > 1 else 'more'} of the noise"
+                    " than it should, and the model has not learnt what is left",
+                    worker=worker,
+                    value=size,
+                    threshold=_SAMPLED if size > 1 else 1 / _SAMPLED,
+                    condition=f"sampled {side}",
+                    remedy="look at the step of the sampler: predicted noise goes with"
+                    " (1 - alpha[t]) / sqrt(1 - alpha_bar[t]), where alpha_bar is the cumulative"
+                    " product, and the noise that is added with sqrt(beta[t])",
+                )
 
     def _compare_one_number(self, step: StepView, tensor: TensorView, key: _Input) -> Findings:
         """Judge an input that is one number in all of a batch that is evaluated."""

@@ -114,6 +114,65 @@ def diffuses_inside(*, draws_again):
         optimizer.step()
 
 
+def samples(keeps, *, aim="noise", every=0, as_share=False, root=0.5):
+    """Learn to take noise away, and begin with noise to sample.
+
+    Args:
+        keeps: Of each step what the sampler divides by: of all until then, or of one.
+        aim: What is predicted; samples by a sampler that draws no noise.
+        every: After so many steps of training something is sampled as well.
+        as_share: Steps are given as a part of all, in a column.
+        root: Which power of the variance of each step noise is multiplied with.
+    """
+    torch.manual_seed(0)
+    schedule = Schedule()
+    alphas, kept = schedule.alphas, schedule.alphas_cumprod
+    model = nn.Sequential(nn.Linear(3, 64), nn.SiLU(), nn.Linear(64, 64), nn.SiLU())
+    model.append(nn.Linear(64, 2))
+
+    class Denoiser(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = model
+
+        def forward(self, x, t):
+            t = t if as_share else t[:, None] / STEPS
+            return self.layers(torch.cat([x, t], 1))
+
+    denoiser = Denoiser()
+    optimizer = torch.optim.Adam(denoiser.parameters(), lr=3e-3)
+
+    def given(at):
+        return at[:, None] / STEPS if as_share else at
+
+    @torch.no_grad()
+    def sample():
+        x = torch.randn(200, 2)
+        for t in reversed(range(STEPS)):
+            found = denoiser(x, given(torch.full((200,), t)))
+            if aim == "samples":
+                noise = (x - kept[t].sqrt() * found) / (1 - kept[t]).sqrt()
+                before = kept[t - 1] if t else torch.ones(())
+                x = before.sqrt() * found + (1 - before).sqrt() * noise
+            else:
+                share = (1 - alphas[t]) / (1 - keeps(schedule)[t]).sqrt()
+                x = (x - share * found) / alphas[t].sqrt()
+                x = x + (1 - alphas[t]) ** root * torch.randn_like(x) * (t > 0)
+
+    for step in range(300):
+        angle = 6.3 * torch.rand(64)
+        x0 = 1.5 * torch.stack([angle.cos(), angle.sin()], 1)
+        at, noise = torch.randint(STEPS, (64,)), torch.randn(64, 2)
+        predicted = denoiser(_noised(x0, kept[at], noise), given(at))
+        loss = F.mse_loss(predicted, x0 if aim == "samples" else noise)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if every and step % every == 0:
+            sample()
+    sample()
+
+
 def _of_one(schedule, at):
     return schedule.alphas[at]
 
@@ -125,6 +184,27 @@ def _of_all(schedule, at):
 def _of_noise(schedule, at):
     return 1 - schedule.alphas_cumprod[at]
 
+
+SAMPLED = {
+    "a sampler that divides by what one step keeps": (
+        partial(samples, lambda schedule: schedule.alphas),
+        "sampled too small",
+    ),
+    "a sampler that adds too much noise": (
+        partial(samples, lambda schedule: schedule.alphas_cumprod, root=0.25),
+        "sampled too large",
+    ),
+    "the same, by steps as a part of all": (
+        partial(samples, lambda schedule: schedule.alphas, as_share=True),
+        "sampled too small",
+    ),
+    "a sampler": (partial(samples, lambda schedule: schedule.alphas_cumprod), ""),
+    "one that is asked from the first step on": (
+        partial(samples, lambda schedule: schedule.alphas_cumprod, every=50),
+        "",
+    ),
+    "one that draws no noise": (partial(samples, None, aim="samples"), ""),
+}
 
 CASES = {
     "noise that the model is not given": Case(

@@ -7,11 +7,15 @@ changed places, there is most of it at the first steps. All of it are variables 
 that an equation holds for some of them, to the last digits. And noise that does not correlate with
 what the model is given is not in it: it was drawn apart. What is added as noise, and is drawn
 evenly from 0 to 1, has a mean of 1/2, which no sampler begins with.
+
+A sampler that takes off as much noise as it should gives the model at step ``t`` what it was given
+there in training. So both are of the same size, whatever the schedule and what is predicted.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -26,7 +30,7 @@ from ..internals import call_keywords, isolated_compute
 from ..observe import Observer
 from ..tensors import readable, tensors_in
 
-_COLLECTION = "setup"
+_COLLECTION, _SAMPLED = "setup", "evaluations"
 #: So many calls of models and losses are looked at, and the equation must hold at so many.
 _MOST_CALLS, _MOST_LOOKS, _LEAST_HELD = 64, 16, 3
 #: Of a batch so many samples are looked at, if they are not larger; a schedule has so many steps.
@@ -38,6 +42,13 @@ _EQUAL = 1e-4
 _LEAST_NUMBERS, _AS_NORMAL, _BY_CHANCE = 64, 0.2, 3.0
 #: Numbers that are drawn evenly have such a mean and variance within so many standard errors.
 _AS_UNIFORM = 4.0
+#: The size of so many samples of a batch, and of so many in all, is known by their steps; that of
+#: so many of the nearest steps is compared with what is sampled.
+_MOST_SIZES, _ALL_SIZES, _NEAREST = 256, 4096, 64
+#: These are no further away than this part of all steps.
+_NEAR = 0.1
+#: A model has learnt what it predicts where it is left with less than this of its mean square.
+_LEARNT = 0.7
 _REGRESSIONS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 
 
@@ -54,10 +65,21 @@ class NoiseLevels:
         self._held: dict[str, int] = {}
         # At how many looks the target of each loss was noise, and how often the model had it.
         self._drawn: dict[str, tuple[int, int]] = {}
+        # Of samples that a model was given in training, all of one shape, step and mean square.
+        self._sizes: deque[tuple[float, float]] = deque(maxlen=_ALL_SIZES)
+        self._shape: torch.Size | None = None
+        # What is left of the mean square of what was to be predicted last.
+        self._left = math.inf
 
     def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:  # noqa: ARG002
         """A model begins to run."""
         self._given, self._is_listening = None, False
+        if (
+            step.mode is Mode.EVAL
+            and self._left < _LEARNT
+            and self._look((inputs, call_keywords()))
+        ):
+            self._sampled(step)
         is_over = self._num_calls >= _MOST_CALLS or self._num_looks >= _MOST_LOOKS
         if step.mode is not Mode.TRAIN or is_over:
             return
@@ -85,22 +107,53 @@ class NoiseLevels:
         given = [readable(one) for _, one in tensors_in(inputs)]
         known = [one for one in given if one is not None and one.is_cpu]
         noisy = [one for one in known if one.dim() > 1 and one.is_floating_point()]
+        if len(noisy) > 1:  # steps may be a column
+            noisy = [one for one in noisy if one.numel() > len(one)]
         if len(noisy) == 1 and noisy[0][:_MOST_SAMPLES].numel() <= _MOST_ELEMENTS:
-            steps = [one for one in known if not one.is_floating_point() and one.numel() > 1]
-            if len(steps) == 1 and steps[0].numel() == len(noisy[0]):
-                self._given = noisy[0].detach(), steps[0].reshape(-1).long()
+            sizes = (len(noisy[0]),) if torch.is_grad_enabled() else (len(noisy[0]), 1)
+            steps = [one for one in known if one is not noisy[0]]
+            if len(steps) == 1 and steps[0].numel() in sizes:
+                self._given = noisy[0].detach(), steps[0].detach().reshape(-1)
         return self._given is not None
 
-    def observe(self, step: OpenStep, loss: str, value: torch.Tensor, call: LossCall) -> None:  # noqa: ARG002
+    def _sampled(self, step: OpenStep) -> None:
+        """Observe how large is what a sampler gives a model, relative to training at that step."""
+        given, self._given = self._given, None
+        if given is None or given[0].shape[1:] != self._shape or not step.wants(_SAMPLED):
+            return
+        noisy, steps = given
+        at = float(steps[0])
+        if len(self._sizes) < _NEAREST or not bool((steps == at).all()):
+            return
+        nearest = sorted(self._sizes, key=lambda one: abs(one[0] - at))[:_NEAREST]
+        if abs(nearest[-1][0] - at) > _NEAR * _width(self._sizes):
+            return
+        expected = sum(size for _, size in nearest) / len(nearest)
+        with isolated_compute("cpu"):
+            found = float(noisy.double().square().mean())
+        if math.isfinite(found) and expected > 0:
+            sizes = {"evaluation/sampled_size": math.sqrt(found / expected)}
+            self._observer.numbers(step, sizes, _SAMPLED)
+
+    def observe(self, step: OpenStep, loss: str, value: torch.Tensor, call: LossCall) -> None:
         """A loss of this name was computed."""
         given, self._given = self._given, None
         self._is_listening = False
         noise = readable(call.target)
-        if given is None or noise is None or call.function not in _REGRESSIONS:
+        if noise is None or call.function not in _REGRESSIONS or not noise.is_cpu:
+            return
+        if given is None:
+            if step.mode is Mode.TRAIN and noise.shape[1:] == self._shape:
+                self._note_left(value, noise)
             return
         noisy, steps = given
-        if noise.shape != noisy.shape or not noise.is_cpu or noise.requires_grad:
+        if noise.shape != noisy.shape or noise.requires_grad:
             return
+        self._note_sizes(noisy, steps)
+        self._note_left(value, noise)
+        if steps.is_floating_point():
+            return
+        steps = steps.long()
         self._num_looks += 1
         # Variables may be of anybody's class.
         with isolated_compute("cpu"), suppress(Exception):
@@ -109,6 +162,21 @@ class NoiseLevels:
             if _is_noise(noise):
                 looks, had = self._drawn.get(loss, (0, 0))
                 self._drawn[loss] = looks + 1, had + _correlates(noise, noisy)
+
+    def _note_sizes(self, noisy: torch.Tensor, steps: torch.Tensor) -> None:
+        if noisy.shape[1:] != self._shape:
+            self._sizes.clear()
+            self._shape = noisy.shape[1:]
+        some = slice(_MOST_SIZES)
+        with isolated_compute("cpu"):
+            sizes = noisy[some].double().square().flatten(1).mean(1)
+            self._sizes.extend(zip(steps[some].tolist(), sizes.tolist(), strict=True))
+
+    def _note_left(self, value: torch.Tensor, noise: torch.Tensor) -> None:
+        """Note how much of what is predicted is left, after a squared or another loss."""
+        with isolated_compute("cpu"):
+            size = float(noise.double().square().mean())
+            self._left = float(value.detach()) / size if value.numel() == 1 and size else math.inf
 
     def complete(self, step: OpenStep) -> None:
         """A TRAIN step ends."""
@@ -120,6 +188,11 @@ class NoiseLevels:
                 found[f"setup/other_noise/{loss.removeprefix('loss/')}"] = 1.0
         if found and step.wants(_COLLECTION):
             self._observer.numbers(step, found, _COLLECTION)
+
+
+def _width(sizes: deque[tuple[float, float]]) -> float:
+    steps = [step for step, _ in sizes]
+    return max(steps) - min(steps)
 
 
 def _is_noise(target: torch.Tensor) -> bool:
