@@ -306,6 +306,17 @@ LAYERS = {
         " left in training",
         "give the share that is dropped, as 0.1 or 0.5, and not the one that is kept",
     ),
+    "ignores_training": (
+        "it draws at random, and never reads its argument training: what is evaluated and predicted"
+        " is changed at random as in training",
+        "return the inputs as they are where it does not train: if not training: return inputs",
+    ),
+    "detached_state": (
+        "at each step of a sequence it is given its state without its graph: no gradient goes from"
+        " one step to the one before, and nothing is learnt of what lies further back than a step",
+        "detach the state once for each backward(), before the first step of a chunk, and not"
+        " within its loop",
+    ),
     "sample_positions": (
         "it gives each sample the position of its place in the batch, and all tokens of a sample"
         " the same one, as the first axis is that of the samples: attention does not know in which"

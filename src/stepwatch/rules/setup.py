@@ -71,8 +71,9 @@ class Setup(Rule):
     tensors were flattened in the order of different axes. ``no_offset``: edges
     of several graphs are put into a batch as if each were alone. ``across``: a recurrent layer
     reads text across the samples. ``sample_positions``: positions are added along the axis of the
-    samples. ``drops_most``: dropout of four fifths or more. ``sees_next``: a Keras model of next
-    tokens has layers that look ahead. ``momentum``: batch normalization takes nothing, or nearly
+    samples. ``drops_most``: dropout of four fifths or more. ``ignores_training``: a layer of a
+    Keras model draws whether it trains or not. ``detached_state``: a recurrent cell is given its
+    state without a graph at each step. ``sees_next``: a Keras model of next tokens has layers that look ahead. ``momentum``: batch normalization takes nothing, or nearly
     all, of each batch into its running statistics, or so little that they are not there when
     training ends. ``class_weights``: the weights of classes rise with how often they occur.
     ``second_derivative``: derivatives of derivatives are zero, as activations have corners and no

@@ -1018,6 +1018,55 @@ def test_copies_of_a_rare_class_on_both_sides_of_a_split_are_reported(how, first
     assert found == ("overlap" in named)
 
 
+class _Noisy(keras.layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.seed = keras.random.SeedGenerator(1)
+
+
+class _AlwaysNoisy(_Noisy):
+    def call(self, inputs, training=None):
+        return inputs + keras.random.normal(keras.ops.shape(inputs), seed=self.seed)
+
+
+class _NoisyInTraining(_Noisy):
+    def call(self, inputs, training=None):
+        noise = keras.random.normal(keras.ops.shape(inputs), seed=self.seed)
+        return inputs + noise if training else inputs
+
+
+class _NoisyEver(_Noisy):
+    """As random features, and what samples on purpose, are."""
+
+    def call(self, inputs):
+        return inputs + keras.random.normal(keras.ops.shape(inputs), seed=self.seed)
+
+
+class _Code(_Noisy):
+    def call(self, inputs, training=None):
+        mean, deviation = inputs
+        return mean + deviation * keras.random.normal(keras.ops.shape(mean), seed=self.seed)
+
+
+@pytest.mark.parametrize(
+    ("noisy", "named"),
+    [(_AlwaysNoisy, True), (_NoisyInTraining, False), (_NoisyEver, False), (_Code, False)],
+)
+def test_a_layer_that_draws_and_does_not_read_whether_it_trains_is_named(noisy, named, tmp_path):
+    keras.utils.set_random_seed(0)
+    x, y = _data("binary")
+    inputs = keras.Input((6,))
+    hidden = keras.layers.Dense(8, "tanh")(inputs)
+    hidden = noisy()([hidden, hidden] if noisy is _Code else hidden)
+    model = keras.Model(inputs, keras.layers.Dense(1, "sigmoid")(hidden))
+    model.compile("adam", BINARY)
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        model.fit(x, y, batch_size=32, epochs=3, verbose=0)
+
+    found = [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
+    assert named == ("ignores_training" in found)
+
+
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="torch refuses to differentiate it")
 @pytest.mark.parametrize("frozen", ["all layers", "all but the last"])
 def test_a_model_that_is_trained_with_all_layers_frozen_is_named(frozen, tmp_path):

@@ -1269,6 +1269,43 @@ def drops_share(share, at=1):
     _train(nn.Sequential(*layers))
 
 
+def echoes(kind, *, detached="each step", by_chunk=4):
+    """Repeat a symbol of five steps before, by a layer that is called for one step at a time.
+
+    Args:
+        kind: ``GRUCell``, ``LSTMCell``, ``RNNCell`` or ``GRU``.
+        detached: When the state loses its graph: at ``each step``, or for each ``chunk``.
+        by_chunk: So many chunks of 8 steps are one step of the training.
+    """
+    torch.manual_seed(0)
+    embedding, head, cell = nn.Embedding(6, 8), nn.Linear(16, 6), getattr(nn, kind)(8, 16)
+    parameters = [*embedding.parameters(), *head.parameters(), *cell.parameters()]
+    optimizer = torch.optim.Adam(parameters, lr=1e-3)
+
+    def without_graph(state):
+        if isinstance(state, tuple):
+            return tuple(one.detach() for one in state)
+        return state.detach()
+
+    for _ in range(13):
+        x, state, losses = torch.randint(6, (32, 8 * by_chunk)), None, []
+        for t in range(8 * by_chunk):
+            given = embedding(x[:, t])
+            if kind == "GRU":
+                returned, state = cell(given[None], state)
+                returned = returned[0]
+            else:
+                state = cell(given, state)
+                returned = state[0] if kind == "LSTMCell" else state
+            if t >= 5:
+                losses.append(F.cross_entropy(head(returned), x[:, t - 5]))
+            if detached == "each step" or (t + 1) % 8 == 0:
+                state = without_graph(state)
+        optimizer.zero_grad()
+        torch.stack(losses).mean().backward()
+        optimizer.step()
+
+
 class _Transposed(nn.Module):
     def forward(self, x):
         return x.T
@@ -1311,6 +1348,14 @@ CASES = {
     "dropout of the share that is kept": Case(partial(drops_share, 0.9), "drops_most"),
     "dropout of half": Case(partial(drops_share, 0.5)),
     "dropout of samples, as noise": Case(partial(drops_share, 0.9, at=0)),
+    "a state that is detached at each step": Case(partial(echoes, "GRUCell"), "detached_state"),
+    "the same of two parts": Case(partial(echoes, "LSTMCell"), "detached_state"),
+    "the same of a layer that is given one step at a time": Case(
+        partial(echoes, "GRU"), "detached_state"
+    ),
+    "a state that is detached for each chunk": Case(
+        partial(echoes, "GRUCell", detached="chunk", by_chunk=6)
+    ),
     "positions of samples": Case(partial(reads_by_position, "first"), "sample_positions"),
     "embedded positions of samples": Case(
         partial(reads_by_position, "embedded"), "sample_positions"

@@ -7,11 +7,15 @@ activation between them.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+import textwrap
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
@@ -32,6 +36,7 @@ from ..observations import (
     padded_share,
     pads_tokens,
 )
+from ..script import is_script
 from .backend import StepFacts
 from .fits import (
     MOST_TRAINED_BEFORE,
@@ -73,6 +78,8 @@ _MOVES = tuple(
     )
     if hasattr(keras.layers, name)
 )
+# Functions that draw, as a script calls them.
+_DRAW = re.compile(r"(^|\.)random\.\w+$|(^|\.)(rand|randn|bernoulli|rand_like|randn_like)$")
 # Sequences are padded where of so many this share end in so many steps that are the same one.
 _LEAST_PADDED, _PADDED, _LEAST_RUN = 8, 0.2, 3
 # Where a metric is compared with what it takes, this share must fit.
@@ -217,6 +224,8 @@ class Setup:
         numbers.update((f"setup/uncalled/{name}", 1.0) for name in _uncalled(model, names))
         numbers.update((f"setup/one_unit/{name}", 1.0) for name in _of_one_unit(model, names))
         numbers.update((f"setup/drops_most/{name}", 1.0) for name in _drops_most(model, names))
+        ignoring = _ignoring_training(model, names)
+        numbers.update((f"setup/ignores_training/{name}", 1.0) for name in ignoring)
         numbers.update((f"setup/reshaped/{name}", 1.0) for name in _torn(model, names))
         numbers.update((f"setup/unfrozen/{name}", 1.0) for name in _unfrozen(model, names))
         if model.weights and not model.trainable_variables and step.mode is Mode.TRAIN:
@@ -310,6 +319,31 @@ def _drops_most(model: Any, names: ModelNames) -> Iterator[str]:
         name = names.of_layer(layer)
         if name is not None and not given & of_inputs:
             yield name
+
+
+def _ignoring_training(model: Any, names: ModelNames) -> Iterator[str]:
+    """Yield layers of the script that draw in an evaluation as they do in training."""
+    for layer in model._flatten_layers(include_self=False):
+        name = names.of_layer(layer)
+        # What is given two tensors may sample by a mean and a deviation, as a code of an encoder.
+        is_sampling = any(len(node.input_tensors) > 1 for node in layer._inbound_nodes)
+        if name is not None and not is_sampling and _ignores_training(type(layer)):
+            yield name
+
+
+@lru_cache(maxsize=256)
+def _ignores_training(kind: Hashable) -> bool:
+    """Return whether a layer draws at random, and is told whether it trains, and never reads it."""
+    call = vars(kind).get("call")
+    code = getattr(inspect.unwrap(call), "__code__", None) if callable(call) else None
+    if code is None or "training" not in code.co_varnames or not is_script(code.co_filename):
+        return False
+    with suppress(OSError, TypeError, SyntaxError, ValueError):
+        nodes = list(ast.walk(ast.parse(textwrap.dedent(inspect.getsource(code)))))
+        is_read = any(isinstance(one, ast.Name) and one.id == "training" for one in nodes)
+        calls = [ast.unparse(one.func) for one in nodes if isinstance(one, ast.Call)]
+        return not is_read and any(map(_DRAW.search, calls))
+    return False
 
 
 def _masks_nothing(given: Array, mask_value: float) -> bool:

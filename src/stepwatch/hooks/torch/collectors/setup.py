@@ -47,6 +47,7 @@ from ..autograd import (
 from ..internals import BatchNorm, isolated_compute
 from ..models import Names, uncompiled, unwrap
 from ..observe import Observer
+from ..recurrent_states import RecurrentStates
 from ..tensors import tensors_in, to_numpy
 from .draws import RepeatedDraws
 from .variables import pairs
@@ -337,6 +338,7 @@ class Setup:
         self._num_graphs_given = 0
         self._batches = GraphBatches()
         self._positions = SamplePositions()
+        self._states = RecurrentStates()
         # Whether each step draws the same, and the model that it draws for.
         self._draws, self._model_name = RepeatedDraws(), ""
         # What recurrent layers returned since gradients were computed, and of how many in all.
@@ -488,6 +490,7 @@ class Setup:
         """A module returned: note what it was given, embeds, attends to or goes over."""
         inputs, keywords = given
         first = inputs[0] if inputs else None
+        self._states.returned(module, name, inputs, output)
         if isinstance(module, _OF_POSITIONS) and type(first) is torch.Tensor and is_torn(first):
             self._in_masks[f"setup/reshaped/{name}"] = 1.0
         if isinstance(module, _Dropout) and module.training and module.p >= MOST_DROPPED:
@@ -581,6 +584,7 @@ class Setup:
         self._batches.forget()
         self._positions.forget()
         self._sequences = []
+        numbers.update((f"setup/detached_state/{name}", 1.0) for name in self._states.complete())
         if self._draws.are_known:
             numbers[f"setup/reseeded/{self._model_name}"] = 1.0
         if layer := self._batches.found:
