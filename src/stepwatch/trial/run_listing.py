@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..formats import run_format
 from ..formats.findings import read_findings
-from ..formats.foreign import glance, names_foreign
+from ..formats.foreign import find_foreign, glance, names_foreign
 from ..formats.manifest import END, FINDINGS, RUN_KEY
 from ..formats.native.parts import OBSERVATIONS, TENSORS
 from ..formats.smdebug.layout import COLLECTIONS, END_KEY, EVENTS, INDEX
@@ -57,10 +57,13 @@ def find_runs(location: str) -> list[str]:
     """Return the runs at a location, sorted, each by its path from there; ``""`` for itself.
 
     Args:
-        location: A folder or a URL that runs lie beneath, or that is one itself.
+        location: A folder or a URL that runs lie beneath, or that is one itself; or a file in
+            which others keep several, each ``#NAME``.
     """
     if not scheme_of(location):
         root = Path(location)
+        if root.is_file():
+            return sorted(f"#{name}" if name else "" for name in find_foreign(root))
         return sorted(_names(root))
     found = set()
     for key in open_store(location).list():
