@@ -102,6 +102,30 @@ def summarize_run(trial: Trial) -> RunSummary:
     )
 
 
+#: Of so many parts of models gradients are looked at.
+_MOST_PARTS = 64
+
+
+def training_starts(trial: Trial) -> list[int]:
+    """Return the TRAIN step with which each training of a run begins, where one follows another.
+
+    So it is where a script trains a new model for each fold, or value of a setting: gradients
+    of other parameters come, and those that came before come no more. Models that are trained in
+    turn, and a model whose head is replaced, are one training. Empty for a run without gradients.
+    """
+    parts: dict[str, str] = {}
+    for name in trial.tensor_names(collection="gradients"):
+        parts.setdefault(name.partition("/")[2].partition(".")[0], name)
+    steps = [trial.tensor(name).steps(Mode.TRAIN) for name in list(parts.values())[:_MOST_PARTS]]
+    starts: list[int] = []
+    end = -1
+    for first, last in sorted((one[0], one[-1]) for one in steps if one):
+        if first > end:
+            starts.append(first)
+        end = max(end, last)
+    return starts
+
+
 def _relative(path: Path, root: Path) -> str:
     return "" if path == root else path.relative_to(root).as_posix()
 
