@@ -148,6 +148,7 @@ class TestSpoiled:
         told = ask_json(spoiled_run)
 
         assert [5] == [one["step"] for one in told["snapshots"]]
+        assert "nan" == told["steps"][-1]["loss"]  # JSON has no such number
         assert "non-finite loss" == told["triggers"][0]["reason"]
         assert ["blackbox/worker_0/5-non-finite-loss.frames"] == told["dumps"]
 

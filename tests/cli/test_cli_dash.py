@@ -107,6 +107,19 @@ class TestDash:
         """With what makes one."""
         assert "no folder" in refused("dash", "nowhere", "--no-open")
 
+    @pytest.mark.slow
+    def test_without_a_run_it_waits_for_the_first(self, tmp_path):
+        """Nobody named the folder that is not there yet."""
+        command = [STEPWATCH, "dash", "--port", "0", "--no-token", "--json"]
+        with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
+            url = json.loads("".join([*iter(server.stdout.readline, "}\n"), "}"]))["url"]
+            make_run(tmp_path / "runs" / "first", steps=2)
+            with urllib.request.urlopen(f"{url}api/runs") as answer:
+                told = answer.read()
+            server.terminate()
+
+        assert b'"first"' in told
+
     def test_a_port_that_is_taken_is_refused(self, refused, tmp_path):
         """If it was asked for."""
         with socket.create_server(("127.0.0.1", 0)) as other:

@@ -183,6 +183,7 @@ class TestCompletion:
             ("stepwatch check --for", "plain,--format"),
             ("stepwatch show la", "plain,latest"),
             ("stepwatch show runs/", "plain,runs/a"),
+            ("stepwatch show a", "plain,a"),
         ],
     )
     def test_verbs_options_and_runs_are_completed(self, words, expected, tmp_path):

@@ -38,6 +38,9 @@ class TestNames:
             ("optim/learning_rate", "learning_rate/optim.learning_rate", Mode.TRAIN),
             ("grad_norm", "metric/grad_norm", Mode.TRAIN),
             ("loss_scale", "metric/loss_scale", Mode.TRAIN),
+            ("metrics/train/loss", "loss/loss", Mode.TRAIN),
+            ("loss/mse_loss", "loss/mse_loss", Mode.TRAIN),
+            ("loss/kl", "metric/loss/kl", Mode.TRAIN),
             ("latest/value", "metric/latest/value", Mode.TRAIN),
         ],
     )
@@ -96,6 +99,7 @@ class TestTables:
 
         assert ["part.parquet#RUN-1", "part.parquet#RUN-2"] == find_runs(str(tmp_path))
         assert [2, 3] == Trial(f"{file}#RUN-2").steps()
+        assert ["learning_rate/lr", "loss/loss"] == Trial(f"{file}#RUN-2").tensor_names()
         with pytest.raises(RunNotFound, match=r"2 runs lie in .*#RUN-1"):
             Trial(file)
         with pytest.raises(RunNotFound, match="did you mean RUN-"):
@@ -158,6 +162,7 @@ class TestEventFiles:
             series[name][0] for name in ("count", "min", "max", "sum_sq")
         )
         assert math.isnan(series["sum_abs"][0])
+        assert [0.0, math.sqrt(0.5)] == pytest.approx([series[one][0] for one in ("mean", "std")])
 
     @pytest.mark.slow
     def test_a_file_that_is_cut_off_anywhere_shows_what_is_before(self, board):
@@ -190,6 +195,30 @@ class TestEventFiles:
 
 
 class TestVerbs:
+    def test_a_run_converted_for_tensorboard_is_one_run(self, verb, tmp_path):
+        """Though each mode has a folder of its own; losses are losses again."""
+        rows = [{"step": n, "loss": 1.0 / (n + 1), "eval_loss": 1.0} for n in range(4)]
+        (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        verb("convert", tmp_path, tmp_path / "board", "--to", "tensorboard")
+        assert {"TRAIN", "EVAL"} == {one.name for one in (tmp_path / "board").iterdir()}
+
+        assert [""] == find_runs(str(tmp_path / "board"))
+        trial = Trial(tmp_path / "board")
+        assert (["loss/loss"], 4, 4) == (
+            trial.tensor_names(),
+            len(trial.steps("TRAIN")),
+            len(trial.steps("EVAL")),
+        )
+
+    def test_the_runs_in_a_file_are_listed(self, verb, tmp_path):
+        """As they are named elsewhere, after the name of the file."""
+        table = {"run_id": ["a", "b"], "attribute_path": ["loss"] * 2, "step": [0.0] * 2}
+        file = tmp_path / "runs.parquet"
+        pq.write_table(pa.table({**table, "float_value": [1.0, 2.0]}), file)
+        status, out, err = verb("runs", file, "--json")
+
+        assert (0, ["#a", "#b"]) == (status, [one["run"] for one in json.loads(out)["runs"]]), err
+
     def test_runs_of_others_stand_beside_ours(self, verb, board, tmp_path):
         make_run(tmp_path / "ours", steps=3)
         status, out, _ = verb("runs", tmp_path, "--json")

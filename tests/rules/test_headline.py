@@ -17,7 +17,7 @@ from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.judge import headline as module
 from stepwatch.judge.engine import RuleStatus
-from stepwatch.judge.evaluate import load_verdict, stored_or_evaluated
+from stepwatch.judge.evaluate import load_verdict, stored_or_evaluated, verdict_so_far
 from stepwatch.judge.headline import CORE_CHECKS, RunState, headline, rule_outcomes, run_state
 from stepwatch.judge.live import LiveWatch
 from stepwatch.judge.root_cause import StepOrder, chains
@@ -236,6 +236,31 @@ class TestState:
         told = run_state(Trial(tmp_path / "run"))
         assert not any(line.startswith("Raised at") for line in told.last)  # which is what to do
         assert told.remedy.startswith(f"look at {__file__}, line ")
+
+
+class TestAgain:
+    @pytest.mark.parametrize(
+        ("command", "workers", "said"),
+        [
+            (("train.py", "--lr", "1"), 1, " train.py --lr 1"),
+            (("train.py",), 2, " LAUNCHER train.py"),
+            (("/ray/default_worker.py", "--node=1"), 2, " SCRIPT"),
+            ((), 1, " SCRIPT"),
+        ],
+    )
+    def test_what_trains_again_is_the_command_as_far_as_it_is_known(self, command, workers, said):
+        """A launcher starts several processes; what Ray starts is no script."""
+        store = open_store(f"memory://again-{len(command)}-{workers}-{said[1:7]}")
+        manifest = Manifest("a", 1, command=command, num_workers=workers)
+        start_run(store, manifest)
+        for number in range(workers):
+            writer = NativeWriter(store, f"worker_{number}")
+            writer.write(make_record(0, {"w": np.ones(1)}, worker=f"worker_{number}"))
+            writer.close(End("finished", 1))
+        found = Finding("replica_divergence", 0, "w", "they differ", condition="data")
+        again = verdict_so_far(Trial(store.url), [found], [])
+
+        assert again.confirm(again.chains[0]).endswith(said)
 
 
 class TestCounts:

@@ -16,7 +16,30 @@ from stepwatch.formats.manifest import End, Manifest
 from stepwatch.model.steps import Mode
 from stepwatch.store import open_store
 from stepwatch.testing import make_record, make_run
-from stepwatch.trial.run_listing import find_runs, summarize_at, summarize_run
+from stepwatch.trial.run_listing import find_runs, summarize_at, summarize_run, training_starts
+
+
+class TestTrainings:
+    @pytest.mark.parametrize(
+        ("spans", "starts"),
+        [
+            ({"0.w": (0, 4), "Net_2.w": (5, 9), "Net_3.w": (10, 12)}, [0, 5, 10]),
+            ({"g.w": (0, 8), "d.w": (1, 9)}, [0]),
+            ({"body.w": (0, 9), "head.w": (0, 4), "new.w": (5, 9)}, [0]),
+            ({}, []),
+        ],
+        ids=["folds", "in turn", "a new head", "no gradients"],
+    )
+    def test_one_begins_where_the_model_of_the_one_before_is_trained_no_more(self, spans, starts):
+        url = f"memory://trainings-{len(spans)}-{len(starts)}-{'g.w' in spans}"
+        writer = open_writer(RunTarget(open_store(url), "worker_0", Manifest("a", 1)))
+        for step in range(13):
+            held = [name for name, (first, last) in spans.items() if first <= step <= last]
+            values = {f"gradient/{name}": np.ones(2) for name in held}
+            writer.write(make_record(step, {"loss/L": 1.0, **values}))
+        writer.close(End("finished", 2))
+
+        assert starts == training_starts(Trial(url))
 
 
 class TestRunsAt:

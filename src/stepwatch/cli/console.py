@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -83,9 +84,29 @@ SCHEMA_VERSION = 1
 
 
 def print_json(document: Mapping[str, object]) -> None:
-    """Print one JSON document, with its ``schema_version``; ``docs/schemas`` describes each."""
-    text = json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=1, default=str)
+    """Print one JSON document, with its ``schema_version``; ``docs/schemas`` describes each.
+
+    Numbers that are not finite are text, ``"nan"`` or ``"inf"``: JSON has none of them.
+    """
+    whole = finite_or_text({"schema_version": SCHEMA_VERSION, **document})
+    text = json.dumps(whole, indent=1, default=str, allow_nan=False)
     print(text, flush=True)  # whoever reads it may wait for it while the verb goes on
+
+
+def finite_or_text(value: object) -> object:
+    """Return plain data in which a number that is not finite is its text.
+
+    Example:
+        >>> finite_or_text({"loss": [0.5, float("nan")]})
+        {'loss': [0.5, 'nan']}
+    """
+    if isinstance(value, Mapping):
+        return {key: finite_or_text(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite_or_text(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(float(value))
+    return value
 
 
 class WidthAwareTable:

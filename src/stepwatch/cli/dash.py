@@ -45,7 +45,8 @@ def dash(
     store.
     """
     target = location or str(runs_folder())
-    _check(target)
+    if location:  # the default folder comes with the first run
+        _check(target)
     server = _listen(target, host, port, "" if no_token else token or server_token() or None)
     if as_json:
         print_json({"shown": target, "url": server.url})

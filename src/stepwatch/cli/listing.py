@@ -177,7 +177,8 @@ def runs(
 ) -> None:
     """List the runs in FOLDER, by default ./runs or $STEPWATCH_RUNS.
 
-    FOLDER may be a URL, such as s3://bucket/runs, or a pattern, such as 'runs/2026-*'.
+    FOLDER may be a URL, such as s3://bucket/runs, a pattern, such as 'runs/2026-*', or a file in
+    which others keep several runs, such as mlflow.db.
     """
     if remove and as_json and not yes:
         raise ConfigError("--remove asks, unless --yes is given; with --json it cannot ask")
@@ -185,7 +186,7 @@ def runs(
     is_here = not scheme_of(place)
     if remove and not is_here:
         raise ConfigError(f"--remove removes runs of this machine; {place} is elsewhere")
-    if folder and is_here and not Path(place).is_dir():
+    if folder and is_here and not Path(place).exists():
         raise RunNotFound(f"no folder {place}; runs are made by: stepwatch run train.py")
     found = [
         run for run in find_runs(place) if not pattern or fnmatchcase(run_path(place, run), pattern)

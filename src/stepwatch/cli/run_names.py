@@ -147,12 +147,19 @@ class RunName(click.ParamType):  # type: ignore[type-arg]  # generic from click 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the runs in ``./runs``, the newest first, then files and folders."""
+        """Return the runs in ``./runs``, the newest first, then files and folders.
+
+        By their paths; what begins no path is completed to their names in that folder.
+        """
         del ctx, param
-        newest = sorted(_times(runs_folder()), reverse=True)[:_MOST_COMPLETED]
-        names = [LATEST, *(path for _, path in newest)]
-        found = [CompletionItem(one) for one in names if one.startswith(incomplete)]
-        return found or [CompletionItem(incomplete, type="file")]
+        folder = runs_folder()
+        newest = sorted(_times(folder), reverse=True)[:_MOST_COMPLETED]
+        paths = [path for _, path in newest]
+        names = [os.path.relpath(path, folder) for path in paths]
+        for known in ([LATEST, *paths], names):
+            if found := [CompletionItem(one) for one in known if one.startswith(incomplete)]:
+                return found
+        return [CompletionItem(incomplete, type="file")]
 
 
 class RunVerb(click.Command):

@@ -31,6 +31,7 @@ from ..report import run as run_report
 from ..runtime.terminal import print_text
 from ..store import Store
 from ..trial import Series, Tensor, Trial
+from ..trial.run_listing import training_starts
 from .console import (
     console,
     print_chains,
@@ -165,6 +166,10 @@ def _facts(trial: Trial) -> Iterator[tuple[str, str]]:
     yield "versions", ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
     yield "workers", ", ".join(trial.workers)
     yield "steps", f"{len(trial.step_numbers()):,} ({steps})" if steps else "0"
+    starts = training_starts(trial)
+    if len(starts) > 1:
+        *before, last = map(str, starts)
+        yield "trainings", f"{len(starts)}, from TRAIN step {', '.join(before)} and {last}"
     for worker, end in ends.items():
         who = f" ({worker})" if len(ends) > 1 else ""
         if end.coverage:
@@ -340,6 +345,7 @@ def _as_json(trial: Trial, names: list[str], verdict: Verdict) -> dict[str, obje
         "manifest": asdict(trial.reader.manifest),
         "ends": {worker: asdict(end) for worker, end in trial.reader.ends().items()},
         "steps": {str(mode): len(trial.steps(mode)) for mode in trial.modes},
+        "trainings": training_starts(trial),
         "tensors": trial.reader.tensors(),
         "findings": [finding.to_dict() for finding in verdict.findings],
         "proofs": [proof.to_dict() for proof in verdict.proofs.values()],

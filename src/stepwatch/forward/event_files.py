@@ -9,13 +9,15 @@ from .last_made import LastMade
 from .tracker import Finding, RunSummary, Tracker, finding_text, markdown_text
 
 _MODULES = ("torch.utils.tensorboard.writer", "tensorboardX.writer")
+_SUFFIX = ".stepwatch"
 
 
 class TensorBoard(Tracker):
     """Texts, and a curve that rises where something was found.
 
     The writer that was made last is written to, as TensorBoard reads one file of a folder at a
-    time. One that was closed begins another file.
+    time. One that was closed begins another file, of another name: that of tensorboardX knows
+    seconds only, and would empty the one that was closed in the same.
     """
 
     def __init__(self) -> None:
@@ -26,7 +28,11 @@ class TensorBoard(Tracker):
         self._writer.begin()
 
     def open_run(self) -> Any:
-        return self._writer.get()
+        writer = self._writer.get()
+        suffix = getattr(writer, "_filename_suffix", None)
+        if isinstance(suffix, str) and getattr(writer, "all_writers", None) is None:  # closed
+            writer._filename_suffix = f"{suffix.removesuffix(_SUFFIX)}{_SUFFIX}"
+        return writer
 
     def begin(self, run: Any, url: str) -> None:
         run.add_text("stepwatch/run", url)

@@ -43,6 +43,8 @@ class OpenTelemetry(Tracker):
     def scalars(self, run: Any, step: int, values: Mapping[str, float]) -> None:
         meters = run[1].get_meter("stepwatch")
         for name, value in {**values, "step": step}.items():
+            if not math.isfinite(value):  # its SDK takes none, and would say so each time
+                continue
             meters.create_gauge(f"stepwatch.run.{name}").set(value)
         run[1].force_flush()
 

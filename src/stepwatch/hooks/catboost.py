@@ -118,7 +118,13 @@ class _Training:
         self._last: Round | None = None
 
     def take(self, info: Any) -> None:
-        """A round is over; the one before was handed on."""
+        """A round is over; the one before was handed on.
+
+        It may come twice, where the script gives the hook as a callback.
+        """
+        number = info.iteration - 1
+        if self._last is not None and self._last.number == number:
+            return
         metrics = []
         for data, by_name in info.metrics.items():
             for name, values in by_name.items():
@@ -128,7 +134,7 @@ class _Training:
                 if is_new:
                     metrics.append(Metric(data, name, values[-1], trains=data == _TRAINED_ON))
         trained = TrainedModel(self._model, self._data, self._begins)
-        self._last, self._begins = Round(info.iteration - 1, metrics, self._shape, trained), False
+        self._last, self._begins = Round(number, metrics, self._shape, trained), False
 
     def end(self, fitted: Any) -> None:
         """The training is over: hand on its last round, with what the model tells."""

@@ -188,5 +188,18 @@ def _verdict(
     return Verdict(
         *(trial.path, findings, statuses, order, max(0, absent), run_state(trial), can, proofs),
         raw=raw,
-        script=shlex.join(trial.reader.manifest.command) or "SCRIPT",
+        script=_script(trial),
     )
+
+
+# What Ray starts for each of its workers: no script of anybody.
+_RAY_WORKER = "default_worker.py"
+
+
+def _script(trial: Trial) -> str:
+    """Return what ``stepwatch run`` is given to train again, as far as the run knows it."""
+    manifest = trial.reader.manifest
+    if not manifest.command or manifest.command[0].endswith(_RAY_WORKER):
+        return "SCRIPT"
+    launcher = "LAUNCHER " if manifest.num_workers > 1 else ""  # torchrun and its like
+    return f"{launcher}{shlex.join(manifest.command)}"

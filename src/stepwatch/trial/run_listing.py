@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..formats import run_format
 from ..formats.findings import read_findings
-from ..formats.foreign import glance, names_foreign
+from ..formats.foreign import find_foreign, glance, names_foreign
 from ..formats.manifest import END, FINDINGS, RUN_KEY
 from ..formats.native.parts import OBSERVATIONS, TENSORS
 from ..formats.smdebug.layout import COLLECTIONS, END_KEY, EVENTS, INDEX
@@ -57,10 +57,13 @@ def find_runs(location: str) -> list[str]:
     """Return the runs at a location, sorted, each by its path from there; ``""`` for itself.
 
     Args:
-        location: A folder or a URL that runs lie beneath, or that is one itself.
+        location: A folder or a URL that runs lie beneath, or that is one itself; or a file in
+            which others keep several, each ``#NAME``.
     """
     if not scheme_of(location):
         root = Path(location)
+        if root.is_file():
+            return sorted(f"#{name}" if name else "" for name in find_foreign(root))
         return sorted(_names(root))
     found = set()
     for key in open_store(location).list():
@@ -97,6 +100,30 @@ def summarize_run(trial: Trial) -> RunSummary:
         len(read_findings(trial.store)),
         trial.reader.manifest.started_ns or _first_ns(trial),
     )
+
+
+#: Of so many parts of models gradients are looked at.
+_MOST_PARTS = 64
+
+
+def training_starts(trial: Trial) -> list[int]:
+    """Return the TRAIN step with which each training of a run begins, where one follows another.
+
+    So it is where a script trains a new model for each fold, or value of a setting: gradients
+    of other parameters come, and those that came before come no more. Models that are trained in
+    turn, and a model whose head is replaced, are one training. Empty for a run without gradients.
+    """
+    parts: dict[str, str] = {}
+    for name in trial.tensor_names(collection="gradients"):
+        parts.setdefault(name.partition("/")[2].partition(".")[0], name)
+    steps = [trial.tensor(name).steps(Mode.TRAIN) for name in list(parts.values())[:_MOST_PARTS]]
+    starts: list[int] = []
+    end = -1
+    for first, last in sorted((one[0], one[-1]) for one in steps if one):
+        if first > end:
+            starts.append(first)
+        end = max(end, last)
+    return starts
 
 
 def _relative(path: Path, root: Path) -> str:

@@ -71,6 +71,16 @@ class TestMetrics:
         assert 4 == model.tree_count_
         assert [0, 1, 2, 3] == trial.steps(Mode.TRAIN)
 
+    def test_the_hook_may_be_given_as_a_callback(self, tmp_path):
+        """It listens already; no round counts twice, and none loses its metrics."""
+        x = table()
+        model = CatBoostRegressor(iterations=5, **QUIET)
+        with CatBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True) as hook:
+            model.fit(x, x.sum(1), callbacks=[hook])
+        seen = Trial(tmp_path / "run").tensor("learn-RMSE").statistics()
+
+        assert model.evals_result_["learn"]["RMSE"] == list(seen["mean"])
+
     def test_two_trainings_are_two(self, tmp_path):
         x = table()
         with CatBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):

@@ -171,6 +171,25 @@ def test_files_of_tensorboard_hold_texts_and_markers(tmp_path):
     assert 60 == len(held.Scalars("mine"))
 
 
+def test_a_closed_file_of_tensorboardx_keeps_what_the_script_wrote(tmp_path):
+    """It names files by the second, and empties one of the same name."""
+    pytest.importorskip("tensorboardX")
+    from stepwatch.trial import Trial
+
+    watched(
+        tmp_path,
+        "import time\n"
+        "from tensorboardX import SummaryWriter\n"
+        "time.time = lambda: 1.7e9\n"  # all within one second
+        "with SummaryWriter('tb') as writer:\n"
+        "    train(lambda step, loss: writer.add_scalar('mine', step, step))\n",
+    )
+    trial = Trial(tmp_path / "tb")
+
+    assert [*range(60)] == list(trial.tensor("metric/mine").steps())
+    assert "metric/stepwatch/loss" in trial.tensor_names()
+
+
 def test_an_offline_experiment_of_comet_holds_texts_and_values(tmp_path):
     """Which also tells that its own way of following imports leaves ours in place."""
     pytest.importorskip("comet_ml")
@@ -246,12 +265,13 @@ def test_a_collector_of_opentelemetry_gets_log_records_and_gauges(tmp_path, coll
         ExportMetricsServiceRequest,
     )
 
-    watched(
+    _, said = watched(
         tmp_path,
         "train(lambda step, loss: None)\n",
         OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{collector.server_port}",
         OTEL_SERVICE_NAME="my-training",
     )
+    assert "is not finite on Gauge" not in said
     records, gauges = [], {}
     for path, body in collector.taken:
         if path == "/v1/logs":

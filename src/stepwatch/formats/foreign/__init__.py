@@ -21,7 +21,7 @@ GROUP = "stepwatch.sources"
 #: Folders of which a training writes many, each with all that the one before has.
 _CHECKPOINT = "checkpoint-"
 #: Folders of TensorBoard's that belong to the run above them.
-_PARTS = ("train", "validation", "eval")
+_PARTS = ("train", "validation", "eval", "TRAIN", "EVAL")
 #: A folder with more entries is no run; it holds data.
 _MOST_ENTRIES = 20_000
 

@@ -14,7 +14,8 @@ from .series import Histogram, Logged, Point
 
 _MARK = ".tfevents."
 #: Of these names, the folders of one training hold what it logs of each mode.
-_MODES = {"train": "", "validation": "val/", "eval": "eval/"}
+_MODES = {"train": "", "validation": "val/", "eval": "eval/", "TRAIN": "", "EVAL": "eval/"}
+_TRAINS = {"train", "TRAIN"}
 _HEADER, _FRAME, _LENGTH = 12, 16, struct.Struct("<Q")
 #: Where only the last values matter, so many records are read.
 _LAST = 8
@@ -26,7 +27,7 @@ def find(folder: Path, names: frozenset[str]) -> dict[str, Path]:
     if any(_MARK in name and _is_events(folder / name) for name in names):
         return {"": folder}
     modes = names & _MODES.keys()
-    if "train" in modes and any(_event_files(folder / mode) for mode in modes):
+    if modes & _TRAINS and any(_event_files(folder / mode) for mode in modes):
         return {"": folder}
     return {}
 

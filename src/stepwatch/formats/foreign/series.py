@@ -13,7 +13,19 @@ import numpy as np
 
 from ...model.record import Layout, StepRecord, TensorInfo
 from ...model.steps import Mode
-from ...numerics.statistics import COUNT, MAX, MIN, NUM_FIELDS, SUM, SUM_SQ, Row, summarize
+from ...numerics.statistics import (
+    COUNT,
+    MAX,
+    MIN,
+    NAN,
+    NEGINF,
+    NUM_FIELDS,
+    POSINF,
+    SUM,
+    SUM_SQ,
+    Row,
+    summarize,
+)
 
 
 class Histogram(NamedTuple):
@@ -77,6 +89,8 @@ _EVALUATES = re.compile(
     r"(?=[/_.\- ]|$)[/_.\- ]?",
     re.IGNORECASE,
 )
+# Folders of a logger's own, in which it may keep all series.
+_ABOVE = re.compile(r"^metrics?/(?=.)", re.IGNORECASE)
 _TRAINS = re.compile(r"^(train|training)[/_.\- ]", re.IGNORECASE)
 _LOSS = re.compile(
     r"((train(ing)?|total|mean|avg|average|batch|epoch|running|smooth(ed)?|lm|ce|nll|mse|cross_?entropy)"
@@ -106,9 +120,15 @@ def tensor_of(name: str, *, reinforces: bool = False) -> tuple[TensorInfo, Mode]
         ('loss/loss', 'losses', 'EVAL')
         >>> tensor_of("train/grad_norm")[0].name, tensor_of("lr-AdamW")[0].name
         ('metric/grad_norm', 'learning_rate/lr-AdamW')
+        >>> tensor_of("metrics/train/loss")[0].name
+        'loss/loss'
     """
+    name = _ABOVE.sub("", name)
     mode = Mode.EVAL if _EVALUATES.search(name) else Mode.TRAIN
     plain = _TRAINS.sub("", _EVALUATES.sub("", name)).rstrip("/_.- ") or name
+    head, folder, inner = plain.partition("loss/")
+    if folder and not head and _LOSS.fullmatch(inner):  # as our own files of TensorBoard have it
+        plain = inner
     if _LOSS.fullmatch(plain) and not reinforces:
         return TensorInfo(f"loss/{plain.replace('/', '.')}", "losses", "float64", ()), mode
     if _RATE.fullmatch(plain):
@@ -162,6 +182,8 @@ def _rows(points: Iterable[Point]) -> Iterator[Row]:
         if isinstance(point.value, Histogram):
             row = np.full(NUM_FIELDS, np.nan)
             row[[COUNT, MIN, MAX, SUM, SUM_SQ]] = point.value
+            if math.isfinite(point.value.total):  # as it is of finite elements alone
+                row[[NAN, POSINF, NEGINF]] = 0
             yield row
         else:
             yield summarize(np.asarray(point.value, np.float64))
