@@ -66,26 +66,26 @@ class Setup(Rule):
     ``trained_before``: what validates a Keras model was trained on by it in an earlier ``fit``.
     ``reshaped``: predictions, or what a layer is given, are reshaped and not transposed.
     ``torn_classes``: scores of classes are reshaped to rows and their classes are not moved last.
-    ``torn_edges``, ``torn_pairs``:
-    edges of a graph are a list of pairs that was reshaped and not transposed. ``crossed_rows``: two
-    tensors were flattened in the order of different axes. ``no_offset``: edges
-    of several graphs are put into a batch as if each were alone. ``across``: a recurrent layer
-    reads text across the samples. ``sample_positions``: positions are added along the axis of the
-    samples. ``drops_most``: dropout of four fifths or more. ``ignores_training``: a layer of a
-    Keras model draws whether it trains or not. ``detached_state``: a recurrent cell is given its
-    state without a graph at each step. ``sees_next``: a Keras model of next tokens has layers that look ahead. ``momentum``: batch normalization takes nothing, or nearly
-    all, of each batch into its running statistics, or so little that they are not there when
-    training ends. ``class_weights``: the weights of classes rise with how often they occur.
-    ``second_derivative``: derivatives of derivatives are zero, as activations have corners and no
-    curve. ``uncalled``: a layer of a Keras model is never called. ``monitor``: a callback is told
-    that less is better of what ought to rise, or the other way round. ``schedule``: one of Keras is
-    over long before the steps that ``fit`` is asked for. ``same_key``, ``same_state``: a function
-    of JAX is given the same random key, or state of an optimizer, at each step. ``remade``: in each
-    epoch the optimizer of JAX or Keras is made anew, for weights that are trained on. ``reseeded``:
-    each step of PyTorch draws the same. ``same_views``: a contrastive loss of PyTorch compares each
-    sample with itself. ``unpaired``: or pairs each with another one. ``same_noise``: a layer of
-    Keras, or a function of JAX, draws the same at each step. ``unused_penalty``: a regularizer of
-    Keras is in no loss. ``untracked``: a layer runs within a model of Keras that does not know it.
+    ``torn_edges``, ``torn_pairs``: edges of a graph are a list of pairs that was reshaped and not
+    transposed. ``crossed_rows``: two tensors were flattened in the order of different axes.
+    ``no_offset``: edges of several graphs are put into a batch as if each were alone. ``across``: a
+    recurrent layer reads text across the samples. ``sample_positions``: positions are added along
+    the axis of the samples. ``drops_most``: dropout of four fifths or more. ``ignores_training``: a
+    layer of a Keras model draws whether it trains or not. ``detached_state``: a recurrent cell is
+    given its state without a graph at each step. ``sees_next``: a Keras model of next tokens has
+    layers that look ahead. ``momentum``: batch normalization takes nothing, or nearly all, of each
+    batch into its running statistics, or so little that they are not there when training ends.
+    ``class_weights``: the weights of classes rise with how often they occur. ``second_derivative``:
+    derivatives of derivatives are zero, as activations have corners and no curve. ``uncalled``: a
+    layer of a Keras model is never called. ``monitor``: a callback is told that less is better of
+    what ought to rise, or the other way round. ``schedule``: one of Keras is over long before the
+    steps that ``fit`` is asked for. ``same_key``, ``same_state``: a function of JAX is given the
+    same random key, or state of an optimizer, at each step. ``remade``: in each epoch the optimizer
+    of JAX or Keras is made anew, for weights that are trained on. ``reseeded``: each step of
+    PyTorch draws the same. ``same_views``: a contrastive loss of PyTorch compares each sample with
+    itself. ``unpaired``: or pairs each with another one. ``same_noise``: a layer of Keras, or a
+    function of JAX, draws the same at each step. ``unused_penalty``: a regularizer of Keras is in
+    no loss. ``untracked``: a layer runs within a model of Keras that does not know it.
     ``raw_variable``: one of its layers holds a variable that Keras does not know.
     ``trained_teacher``: a model of Keras that is asked what another one is to say is trained with
     it. ``masks_nothing``: padding has not the value that is masked. ``moved_inputs``: pictures are
@@ -93,26 +93,25 @@ class Setup(Rule):
     of weights ends as what they began with. ``metric``: a metric counts what its labels are not.
     ``unsplit``: no tree of boosting has a split. ``uphill``: gradients of an objective that a
     script brings along have the wrong sign. ``without_sigmoid``: or it takes margins for
-    probabilities. ``early_stopping``: the metric that ends boosting early
-    gets worse from the first round on by what it is told, and better by its name, or while training
-    makes it so. ``stops_on_trained``: that metric is of the data that are trained on, though others
-    are evaluated. ``few_rounds``: boosting ends while it still improves as it did, and its learning
+    probabilities. ``early_stopping``: the metric that ends boosting early gets worse from the first
+    round on by what it is told, and better by its name, or while training makes it so.
+    ``stops_on_trained``: that metric is of the data that are trained on, though others are
+    evaluated. ``few_rounds``: boosting ends while it still improves as it did, and its learning
     rate times its rounds are too little. ``idle_rounds``: a split must gain so much that most
     rounds leave the loss as it is. ``few_leaves``: its leaves must hold so many rows that a tree
     has room for next to none. ``uncensored``: of times of events (survival) each is that of one
-    that was seen. ``ungrouped``: rows that are ranked were shuffled apart from the groups that
-    they belong to. ``risk_set``: a likelihood of survival compares with those who are gone already.
+    that was seen. ``ungrouped``: rows that are ranked were shuffled apart from the groups that they
+    belong to. ``risk_set``: a likelihood of survival compares with those who are gone already.
     ``other_range``: ids of an embedding are drawn from the range of another one. ``other_ids``: an
-    embedding is looked up by the ids of another one. ``masked_extreme``: what a
-    mask leaves out is taken for the smallest. ``dampened``: steps of SGD take next to nothing of a
-    gradient. ``unscaled_loss``: gradients are divided by a scale that no loss was given.
-    ``stale_variables``: a model of Keras is evaluated by the variables of before its training.
-    ``turned_quantile``: the pinball loss of a script is that of the opposite quantile. ``turned``:
-    a loss of triplets or pairs pulls together what is unlike, and pushes apart what is alike.
-    ``constant_penalty``: one on gradients has no graph. ``other_noise``: a diffusion model is not
-    given the noise that it is to predict.
-    ``swapped_noise``: one is given noise in place of samples, and samples in place of noise.
-    ``uniform_noise``: the noise that one is to predict has a mean of 1/2.
+    embedding is looked up by the ids of another one. ``masked_extreme``: what a mask leaves out is
+    taken for the smallest. ``dampened``: steps of SGD take next to nothing of a gradient.
+    ``unscaled_loss``: gradients are divided by a scale that no loss was given. ``stale_variables``:
+    a model of Keras is evaluated by the variables of before its training. ``turned_quantile``: the
+    pinball loss of a script is that of the opposite quantile. ``turned``: a loss of triplets or
+    pairs pulls together what is unlike, and pushes apart what is alike. ``constant_penalty``: one
+    on gradients has no graph. ``other_noise``: a diffusion model is not given the noise that it is
+    to predict. ``swapped_noise``: one is given noise in place of samples, and samples in place of
+    noise. ``uniform_noise``: the noise that one is to predict has a mean of 1/2.
     ``not_cumulative``: one is given noise by what one step keeps, and not by the product of all
     until then. ``constrained``: monotone constraints go against the data. ``posterior``: the code
     of a variational autoencoder says nothing of a sample. ``temperature``: logits are cosines times
@@ -123,12 +122,11 @@ class Setup(Rule):
     labels are of two passes over data that are shuffled anew at each. ``split_anew``: a shuffle
     before the split makes another one in each epoch. ``frozen_number``: the script sets a number
     anew that compiled code keeps as it was. ``other_order``: what was computed of each batch is
-    read by the number of the batch, which is another one in each epoch.
-    ``changed_by_reading``: a data set changes a sample as it gives it. ``rescaled``: a scaler is
-    fitted to the data that are trained on, and again to those that are evaluated. ``readapted``: a
-    model of Keras is evaluated on the ids of a vocabulary that was adapted anew. ``part_of_data``:
-    a trainer takes the same few batches in each epoch, as its options for trying out ask, and other
-    data are tested.
+    read by the number of the batch, which is another one in each epoch. ``changed_by_reading``: a
+    data set changes a sample as it gives it. ``rescaled``: a scaler is fitted to the data that are
+    trained on, and again to those that are evaluated. ``readapted``: a model of Keras is evaluated
+    on the ids of a vocabulary that was adapted anew. ``part_of_data``: a trainer takes the same few
+    batches in each epoch, as its options for trying out ask, and other data are tested.
     """
 
     name = "setup"

@@ -12,10 +12,11 @@ import inspect
 import math
 import re
 import textwrap
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
@@ -331,12 +332,17 @@ def _ignoring_training(model: Any, names: ModelNames) -> Iterator[str]:
             yield name
 
 
-@lru_cache(maxsize=256)
-def _ignores_training(kind: Hashable) -> bool:
+def _ignores_training(kind: type) -> bool:
     """Return whether a layer draws at random, and is told whether it trains, and never reads it."""
     call = vars(kind).get("call")
     code = getattr(inspect.unwrap(call), "__code__", None) if callable(call) else None
-    if code is None or "training" not in code.co_varnames or not is_script(code.co_filename):
+    return code is not None and _draws_alike(code)
+
+
+@lru_cache(maxsize=256)
+def _draws_alike(code: CodeType) -> bool:
+    """Return whether a function of a script draws, and never reads its argument ``training``."""
+    if "training" not in code.co_varnames or not is_script(code.co_filename):
         return False
     with suppress(OSError, TypeError, SyntaxError, ValueError):
         nodes = list(ast.walk(ast.parse(textwrap.dedent(inspect.getsource(code)))))

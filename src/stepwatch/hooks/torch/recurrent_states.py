@@ -20,7 +20,7 @@ _State = tuple[torch.Tensor, ...]
 
 
 class RecurrentStates:
-    """Compares the states that recurrent layers are given, on the host, with those returned last."""
+    """Compares states that recurrent layers are given with what they returned last; on the host."""
 
     def __init__(self) -> None:
         # Of each layer what it returned last in this step, how often it was called since, and
