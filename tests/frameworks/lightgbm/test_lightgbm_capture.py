@@ -386,3 +386,30 @@ class TestEncodings:
 
         conditions = [one.condition for one in found(Trial(tmp_path / "run"), "label_leak")[0]]
         assert ["encoded"] * is_own == conditions
+
+    @pytest.mark.parametrize("is_shuffled", [True, False])
+    def test_rows_apart_from_their_queries_which_the_script_has_beside_the_features(
+        self, tmp_path, is_shuffled
+    ):
+        """A table with the same rows in another order, as that before sorting, says nothing."""
+        pytest.importorskip("pandas")
+        with LightGBMHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            ranked_by_query(is_shuffled)
+
+        conditions = [one.condition for one in found(Trial(tmp_path / "run"), "setup")[0]]
+        assert ["ungrouped training"] * is_shuffled == conditions
+
+
+def ranked_by_query(is_shuffled):
+    """Train on rows of queries; without assertions, as pytest makes these look at variables."""
+    from pandas import DataFrame
+
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(5, 15, 60)
+    match = rng.normal(size=sizes.sum())
+    rows = DataFrame({"qid": np.repeat(np.arange(60), sizes), "match": match})
+    rows["grade"] = np.digitize(match, [-1, 0, 1])
+    shuffled = rows.sample(frac=1.0, random_state=1).reset_index(drop=True)
+    given = shuffled if is_shuffled else shuffled.sort_values("qid", kind="stable")
+    data = lightgbm.Dataset(given[["match"]], label=given["grade"], group=sizes)
+    lightgbm.train({**QUIET, "objective": "lambdarank"}, data, 5)

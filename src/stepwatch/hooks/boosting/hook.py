@@ -22,6 +22,7 @@ from ...model.record import TensorInfo
 from ...model.steps import Mode
 from ..base import Hook
 from ..patching import ListenerPatches
+from ..script import script_variables
 from ..shared_rows import shared_rows
 from ..target_encoding import may_encode, rows_of_category
 from .objectives import OF_LOGARITHMS, Objective, ObjectiveListener, likelier_as_exposures
@@ -31,6 +32,7 @@ from .rounds import (
     Metric,
     Round,
     TrainedModel,
+    columns_beside,
     constrained_against,
     grouping,
     numbered,
@@ -315,7 +317,8 @@ class BoostingHook(Hook):
         for name, value in grouping(data.labels(), sizes).items() if len(sizes) else ():
             self._observe_named("boosting", f"{of}/{name}/{data.name}", np.asarray(value))
         table = self.computed("columns", data.whole) if len(sizes) else {}
-        for name in scattered(table, sizes):
+        beside = columns_beside(table, (value for _, value in script_variables())) if table else {}
+        for name in scattered({**beside, **table}, sizes):
             self._observe_named("boosting", f"scattered/{data.name}/{name}", np.asarray(1.0))
 
     def _observe_columns(self, data: Sequence[EvaluationSet], constraints: str) -> None:

@@ -114,6 +114,37 @@ def table_columns(table: Any, names: Sequence[str]) -> Mapping[str, Array]:
     return {str(name): table[name].to_numpy() for name in chosen}
 
 
+#: Tables of more columns are not looked at.
+_MOST_BESIDE = 64
+
+
+def columns_beside(columns: Mapping[str, Array], tables: Iterable[object]) -> Mapping[str, Array]:
+    """Return what stands beside the columns of a table in another one, row by row.
+
+    Such as the ids of queries, which are no features.
+
+    Args:
+        columns: Of all rows, shape ``[rows]`` each.
+        tables: What may be tables of pandas. Those count of which some columns have the names of
+            ``columns``, and the same values in the same order.
+    """
+    rows = len(next(iter(columns.values())))
+    found: dict[str, Array] = {}
+    for table in tables:
+        shape: object = getattr(table, "shape", ())
+        names: Any = getattr(table, "columns", None)
+        if names is None or not isinstance(shape, tuple) or len(shape) != 2:  # it may be a class
+            continue
+        if shape[0] != rows or shape[1] > _MOST_BESIDE:
+            continue
+        held: dict[str, Any] = {str(name): table[name] for name in names}  # type: ignore[index]
+        shared = held.keys() & columns.keys()
+        if shared and all(np.array_equal(held[one].to_numpy(), columns[one]) for one in shared):
+            others = {name: held[name].to_numpy() for name in held.keys() - shared}
+            found |= {name: one for name, one in others.items() if one.dtype.kind in "fiu"}
+    return found
+
+
 def ordered_as(columns: Mapping[str, Array], labels: Array) -> list[str]:
     """Return the columns that put the rows in the very order of their labels; of a few none.
 
