@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
+from weakref import WeakSet
 
 import numpy as np
 import torch
@@ -189,6 +190,7 @@ class Session:
         self.depth = 0
         self.optimizers: list[torch.optim.Optimizer] = []
         self.stack: list[torch.nn.Module] = []
+        self._called: WeakSet[torch.nn.Module] = WeakSet()
         self.facts: Facts = {
             "calls": 0, "changed": 0, "refused": "", "evaluations": 0, "batch_norm": "",
             "dropout": False, "dropout_in_evaluation": "", "model_draws": "", "step_draws": False,
@@ -281,6 +283,7 @@ class Session:
         result = self.change.around(
             self, module, lambda given: original(module, *given[0], **given[1]), (args, kwargs)
         )
+        self._called.add(module)
         if not torch.equal(before, torch.get_rng_state()):
             facts["model_draws"] = facts["model_draws"] or type(module).__name__
         if is_first:
@@ -373,8 +376,24 @@ class Session:
         if torch.distributed.is_available():
             put(torch.distributed, "init_process_group", self._noting("distributed"))
         put(os._Environ, "__getitem__", self._environment)
+        self.patches.when_imported("keras", self._listen_to_keras)
         register_optimizer_step_post_hook(self._stepped)
         facts["threads"] = torch.get_num_threads()
+
+    def _listen_to_keras(self) -> None:
+        """Note where layers of Keras draw: by generators of their own, beside that of torch."""
+        from keras.src.backend.torch import random as draws
+
+        def make(original: Any) -> Any:
+            def generator(*args: Any, **kwargs: Any) -> Any:
+                # Weights that are made in the first call of a model are drawn, too.
+                if self.depth and self.stack[0] in self._called:
+                    self.facts["model_draws"] = self.facts["model_draws"] or self.module_name()
+                return original(*args, **kwargs)
+
+            return generator
+
+        self.patches.put(draws, "torch_seed_generator", make)
 
     def _noting(self, fact: str) -> Any:
         def make(original: Any) -> Any:
