@@ -44,7 +44,7 @@ class StepFacts:
         num_updates: How often optimizers were given gradients,
         num_backwards: and how often the script computed these of losses of their own.
         compared: With how many targets, or weights, the last of these puts each prediction
-            together, by its graph; 0 where that is not known.
+            together, by its graph; 0 for as many as a batch has, ``None`` where that is not known.
         see_later: The layers that give each position of a sequence what comes after it.
         masked: The layers of attention whose masks say what each position sees.
         same_noise: The layers that draw for a batch by a seed that is a number.
@@ -70,7 +70,7 @@ class StepFacts:
     num_left: int | None = None
     num_updates: int = 0
     num_backwards: int = 0
-    compared: float = 0.0
+    compared: float | None = None
     see_later: set[str] = field(default_factory=set)
     masked: set[str] = field(default_factory=set)
     same_noise: set[str] = field(default_factory=set)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from ..patching import PatchSet
+from ..tensorflow.broadcast import compared_in_graph
 from ..tensorflow.graphs import Condition, TensorReader
 from .backend import (
     RETURNED,
     Array,
     Backend,
     Session,
+    StepFacts,
     Variables,
     made_function,
     temporary_attributes,
@@ -98,7 +102,11 @@ def _instrumented(
             session.note(f"no gradients and outputs of {num_replicas} replicas")
             return {RETURNED: original(data)}
         with session.collecting(only_losses=only_losses) as trace:
-            returned = original(data)
+            if only_losses or kind != "train":
+                returned = original(data)
+            else:
+                with _following_gradients(trace.facts):
+                    returned = original(data)
         return {RETURNED: returned, **session.packed(trace, when)}
 
     function = made_function(model, kind, make, **{name: step})
@@ -108,6 +116,35 @@ def _instrumented(
             return function(given)
 
     return run
+
+
+@contextmanager
+def _following_gradients(facts: StepFacts) -> Iterator[None]:
+    """Look at the graphs of the losses that a step differentiates, as it is traced."""
+    patches = PatchSet()
+
+    def following(original: Callable[..., Any]) -> Callable[..., Any]:
+        def gradient(tape: Any, target: Any, sources: Any, *args: Any, **named: Any) -> Any:
+            with suppress(Exception):  # a graph of whatever kind; a step that runs as Python
+                _look_at_graph(facts, target, sources)
+            return original(tape, target, sources, *args, **named)
+
+        return gradient
+
+    patches.put(tf.GradientTape, "gradient", following)
+    try:
+        yield
+    finally:
+        patches.remove()
+
+
+def _look_at_graph(facts: StepFacts, target: Any, sources: Any) -> None:
+    held = (getattr(one, "_value", one) for one in tf.nest.flatten(sources))
+    trained = [one for one in held if isinstance(one, tf.Variable)]
+    for loss in tf.nest.flatten(target) if trained and not tf.executing_eagerly() else ():
+        compared = compared_in_graph(loss.op, trained)
+        if compared is not None and facts.compared in (None, 1.0):
+            facts.compared = float(compared)
 
 
 def _variables_of_optimizer(model: Any) -> Sequence[Any]:

@@ -489,9 +489,15 @@ class BatchTracker:
                 continue
             loss = scalar_value(step.statistics_of(row))
             found[name] = compared_targets(prediction, label, loss)
-        if self._facts.compared:
-            found["loss"] = self._facts.compared
+        if self._facts.compared is not None:
+            found["loss"] = self._facts.compared or self._num_samples()
         return found
+
+    def _num_samples(self) -> float:
+        """Return how many samples models were called with; of no batch that is known, 2."""
+        batches = self._facts.batches
+        batch = self._value(batches[0]) if batches else None
+        return float(len(batch)) if batch is not None and batch.ndim else 2.0
 
     def _value(self, name: str) -> Array | None:
         """Return the value of a tensor that was observed in this step, where it is at hand."""

@@ -1,7 +1,7 @@
 """Which operations a loss is made of where TensorFlow runs them at once, with no graph of them.
 
 TensorFlow calls back for each operation of a thread, as its debugger has it. What is kept of one
-are its type and the shapes that it was given, and no tensor.
+are its type and the shapes that it was given and made, and no tensor.
 """
 
 from __future__ import annotations
@@ -23,11 +23,17 @@ class EagerOperation:
         name: What no other has.
         type: As graphs call it; empty for what made a tensor before anybody looked.
         inputs: What it was given.
+        shape: Of what it made.
     """
 
     name: str
     type: str
     inputs: tuple[EagerInput, ...] = ()
+    shape: Any = None
+
+    @property
+    def outputs(self) -> tuple[EagerInput]:
+        return (EagerInput(self.shape, self),)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,5 +93,6 @@ class EagerOperations:
             with suppress(Exception):  # nothing of ours may end what the script runs
                 given = tuple(EagerInput(one.shape, self.made(one)) for one in inputs)
                 self._num_noted += 1
-                operation = EagerOperation(str(self._num_noted), op_type, given)
+                name = str(self._num_noted)
+                operation = EagerOperation(name, op_type, given, outputs[0].shape)
                 self._made[id(outputs[0])] = weakref.ref(outputs[0]), operation

@@ -135,58 +135,6 @@ def _pack_tensor(value: Any) -> tuple[Any, Any]:
     )
 
 
-# What a loss is made of, from a difference on; and what compares predictions with targets.
-_OF_DIFFERENCES = frozenset((
-    *("Abs", "AddV2", "Cast", "Identity", "Log1p", "Maximum", "Mean", "Minimum", "Mul", "Neg"),
-    *("Pow", "RealDiv", "SelectV2", "Softplus", "Sqrt", "Square", "Sum"),
-))  # fmt: skip
-_COMPARES = frozenset(("Sub", "SquaredDifference"))
-#: The types of the operations by which a loss is followed to what it compares.
-OF_LOSSES = _OF_DIFFERENCES | _COMPARES
-#: Of a loss so many operations are looked at.
-_MOST_OPERATIONS = 200
-
-
-def compared_in_graph(made_by: Any) -> int | None:
-    """Return with how many targets a loss compares each prediction, as its graph says.
-
-    A difference of shapes ``[n, 1]`` and ``[n]`` is one of all pairs. Who means pairs gives both
-    two axes.
-
-    Args:
-        made_by: The operation that computed it, of a graph or an ``EagerOperation``.
-
-    Returns:
-        0 where that is the size of a batch, which the graph does not know; ``None`` where nothing
-        is compared.
-    """
-    waiting, known, found = [made_by], {made_by.name}, None
-    while waiting and len(known) < _MOST_OPERATIONS:
-        operation = waiting.pop()
-        if operation.type in _COMPARES:
-            number = _compared([one.shape for one in operation.inputs])
-            if number != 1:
-                return number
-            found = 1
-        elif operation.type not in _OF_DIFFERENCES:
-            continue
-        for source in operation.inputs:
-            if operation.type not in _COMPARES and source.op.name not in known:
-                known.add(source.op.name)
-                waiting.append(source.op)
-    return found
-
-
-def _compared(shapes: Sequence[Any]) -> int:
-    if any(shape.rank is None for shape in shapes):
-        return 1
-    flat, column = sorted(shapes, key=lambda shape: shape.rank)
-    if (flat.rank, column.rank) != (1, 2) or column[1] != 1:
-        return 1
-    same = flat[0] == column[0] and flat[0] != 1  # both are not known, or the same number
-    return int(flat[0] or 0) if same else 1
-
-
 #: Of a graph so many operations are looked at to see what lies before what.
 _MOST_BEFORE = 20_000
 # Behind these nothing is trained by what comes after them.

@@ -27,17 +27,9 @@ from ..nearest import NearestSamples
 from ..observations import Observations, PackedTensors, TensorRef
 from ..script import has_discount, main_script, next_states
 from ..terminals import end_numbers
+from .broadcast import OF_LOSSES, compared_in_graph
 from .eager import EagerOperations
-from .graphs import (
-    OF_LOSSES,
-    Condition,
-    Slot,
-    Slots,
-    TensorReader,
-    compared_in_graph,
-    stored,
-    variables_before,
-)
+from .graphs import Condition, Slot, Slots, TensorReader, stored, variables_before
 
 
 class VariableNames:
@@ -370,9 +362,10 @@ class Tapes:
         self._target = weakref.ref(_flat(target)[0])
         tensor_refs += [*targets, *self._arguments(targets, target, facts)]
         if len(targets) == 1 and (made_by := self._made_by(_flat(target)[0])) is not None:
-            compared = compared_in_graph(made_by)
-            if compared is not None:
-                facts.compared[targets[0].name.removeprefix("loss/")] = compared
+            with suppress(Exception):  # a graph of whatever kind
+                compared = compared_in_graph(made_by, [_variable(one) for one, _ in weights])
+                if compared is not None:
+                    facts.compared[targets[0].name.removeprefix("loss/")] = compared
         if not self._reads_penalties:
             facts.penalties = self._penalties(named, returned)
         wants = self._owner.recorder.plan.wants
