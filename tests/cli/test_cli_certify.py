@@ -93,6 +93,31 @@ class TestCertify:
             found["rows-apart"][key] for key in ("mode", "mode_step", "tensor")
         )
 
+    def test_as_many_columns_as_rows_are_no_pairs_of_rows(self, tmp_path):
+        """A model that returns as many columns as a batch has rows, by a product by hand."""
+        text = (
+            "import torch\n"
+            "torch.manual_seed(0)\n"
+            "weight = torch.nn.Parameter(torch.randn(16, 16) / 4)\n"
+            "class Net(torch.nn.Module):\n"
+            "    def __init__(self):\n"
+            "        super().__init__()\n"
+            "        self.weight, self.last = weight, torch.nn.Linear(16, 16)\n"
+            "    def forward(self, x):\n"
+            "        return self.last(torch.tanh(x @ self.weight.T))\n"
+            "model, data = Net(), torch.randn(64, 16)\n"
+            "optimizer = torch.optim.Adam(model.parameters())\n"
+            "for _ in range(5):\n"
+            "    for x in torch.utils.data.DataLoader(data, batch_size=16):\n"
+            "        optimizer.zero_grad()\n"
+            "        torch.nn.functional.mse_loss(model(x), x).backward()\n"
+            "        optimizer.step()\n"
+        )
+        status, found = certify(tmp_path, text, "--only", "permuted-batch", "--only", "rows-apart")
+
+        assert status == 0
+        assert {"permuted-batch": "holds", "rows-apart": "holds"} == outcomes(found)
+
     def test_dropout_in_evaluation_is_found(self, tmp_path):
         """Functional dropout is active unless it is told otherwise."""
         text = HEALTHY.replace("self.drop(gate", "nn.functional.dropout(gate")

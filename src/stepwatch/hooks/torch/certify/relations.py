@@ -28,6 +28,7 @@ from .session import (
     Relation,
     RunOutcome,
     Session,
+    normalizes_batch,
     own_random_numbers,
     rows_of,
     why_not_of_parts,
@@ -112,8 +113,9 @@ class PermutedBatch(Relation):
                     if size == rows.rows and (dim == 0 or one.shape[0] != rows.rows):
                         leaves[at] = one = one.index_select(dim, back)
                         break
-                if one.ndim == 2 and one.shape[0] == one.shape[1] == rows.rows:
-                    leaves[at] = one.index_select(1, back)  # each row against each
+                is_square = one.ndim == 2 and one.shape[0] == one.shape[1] == rows.rows
+                if is_square and session.known["pairwise"]:  # else there are as many columns
+                    leaves[at] = one.index_select(1, back)
         return tree_unflatten(leaves, spec)
 
 
@@ -132,9 +134,8 @@ normalization left in training mode"
 
     def around(self, session: Session, module: torch.nn.Module, call: Call, given: Any) -> Any:
         rows = _RowCall(session, given)
-        norms = torch.nn.modules.batchnorm._BatchNorm
         trains = torch.is_grad_enabled() or not session.is_evaluation(module)
-        if trains and any(isinstance(one, norms) and one.training for one in module.modules()):
+        if trains and normalizes_batch(module):
             rows.why = "batch normalization relates rows in training"
         if session.known["pairwise"] and trains:
             rows.why = "the model or its loss compares rows with each other"

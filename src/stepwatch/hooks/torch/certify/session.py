@@ -299,7 +299,7 @@ class Session:
         shapes = [list(one.shape) for one in tensors]
         self.facts["inputs"].append([torch.is_grad_enabled(), shapes, digest])
         for name, one in module.named_modules():
-            if isinstance(one, torch.nn.modules.batchnorm._BatchNorm) and one.training:
+            if _normalizes_batch(one):
                 self.facts["batch_norm"] = name or type(one).__name__
             if isinstance(one, (torch.nn.RNNBase, torch.nn.MultiheadAttention)) and not getattr(
                 one, "batch_first", True
@@ -470,9 +470,10 @@ class Session:
         def product(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
             if not torch.compiler.is_compiling():
-                rows = self.rows
+                rows = self.rows or 0
                 shape = tuple(result.shape) if isinstance(result, torch.Tensor) else ()
-                if rows and rows > 1 and sum(size in (rows, 2 * rows) for size in shape) > 1:
+                are_pairs = sum(size in (rows, 2 * rows) for size in shape) > 1
+                if rows > 1 and are_pairs and not any(map(_is_weight, args)):
                     self.facts["pairwise"] = True
             return result
 
@@ -543,6 +544,31 @@ class Session:
     def end(self, reason: str) -> None:
         """End the script here."""
         raise TrainingStopped(reason)
+
+
+def normalizes_batch(model: torch.nn.Module) -> bool:
+    """Return whether a layer of a model, of PyTorch or Keras, normalizes by a batch in training."""
+    return any(map(_normalizes_batch, _layers(model)))
+
+
+def _layers(model: torch.nn.Module) -> Iterator[torch.nn.Module]:
+    yield from model.modules()
+    # Keras keeps its own layers apart.
+    yield from getattr(model, "_flatten_layers", tuple)()
+
+
+def _normalizes_batch(layer: torch.nn.Module) -> bool:
+    if isinstance(layer, torch.nn.modules.batchnorm._BatchNorm):
+        return layer.training
+    of_keras = getattr(getattr(sys.modules.get("keras"), "layers", None), "BatchNormalization", ())
+    # One of Keras is told so when it is called; one that is frozen never does.
+    return isinstance(layer, of_keras) and bool(layer.trainable)
+
+
+def _is_weight(value: object) -> bool:
+    """Return whether a tensor is a parameter or a view of one: as many columns are no rows."""
+    base = getattr(value, "_base", None)
+    return isinstance(value if base is None else base, torch.nn.Parameter)
 
 
 def _not_compiled(model: Any = None, **_: Any) -> Any:
