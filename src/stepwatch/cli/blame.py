@@ -11,7 +11,6 @@ import click
 from ..errors import StepUnavailable
 from ..formats.manifest import FIRST_WORKER
 from ..judge.evaluate import load_verdict
-from ..model.finding import plain
 from ..model.steps import Mode
 from ..trial import Trial
 from ..trial.alternatives import AS_RECORDED, Alternative
@@ -90,7 +89,7 @@ def _tell(
 ) -> None:
     if as_json:
         document = {"run": trial.url, "step": step, "mode_step": number}
-        print_json({**document, "rows": plain(rows)})
+        print_json({**document, "rows": rows})
         return
     _show(f"TRAIN step {number}: {len(rows)} rows, by their share of the gradient", rows)
 

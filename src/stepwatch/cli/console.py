@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -88,25 +87,11 @@ def print_json(document: Mapping[str, object]) -> None:
 
     Numbers that are not finite are text, ``"nan"`` or ``"inf"``: JSON has none of them.
     """
-    whole = finite_or_text({"schema_version": SCHEMA_VERSION, **document})
+    from ..model.finding import plain  # verbs that print none start without it
+
+    whole = plain({"schema_version": SCHEMA_VERSION, **document})
     text = json.dumps(whole, indent=1, default=str, allow_nan=False)
     print(text, flush=True)  # whoever reads it may wait for it while the verb goes on
-
-
-def finite_or_text(value: object) -> object:
-    """Return plain data in which a number that is not finite is its text.
-
-    Example:
-        >>> finite_or_text({"loss": [0.5, float("nan")]})
-        {'loss': [0.5, 'nan']}
-    """
-    if isinstance(value, Mapping):
-        return {key: finite_or_text(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite_or_text(inner) for inner in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(float(value))
-    return value
 
 
 class WidthAwareTable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import asdict
 
@@ -147,7 +146,7 @@ def _as_json(result: DiffResult, stores: list[MeteredStore]) -> dict[str, object
         "curve": {
             "tensor": result.followed,
             "steps": steps,
-            "relative": [_number(value) for value in relative],
+            "relative": [float(value) for value in relative],
         },
         "in_common": {
             "steps": len(runs),
@@ -187,14 +186,9 @@ def _difference(one: Difference) -> dict[str, object]:
         "stage": stage_of(one.collection).name,
         "by": found.by,
         "at": found.at,
-        "a": _number(found.recorded),
-        "b": _number(found.replayed),
-        "difference": _number(one.absolute),
-        "relative": _number(found.relative),
-        "ulp": found.ulp if found.ulp is None else _number(found.ulp),
+        "a": float(found.recorded),
+        "b": float(found.replayed),
+        "difference": float(one.absolute),
+        "relative": float(found.relative),
+        "ulp": found.ulp if found.ulp is None else float(found.ulp),
     }
-
-
-def _number(value: float) -> float | str:
-    """Return a number as JSON has it: what is not finite is text, as in findings."""
-    return float(value) if math.isfinite(value) else str(float(value))

@@ -465,7 +465,7 @@ def split_vectors(
     """Return arrays of which vectors were made, one for each dtype, without a copy.
 
     Args:
-        vectors: The elements of arrays, one array after the other.
+        vectors: The elements of arrays, one array after the other along the last axis.
         indexes: Of which arrays each vector is made.
         shapes: That of each array, by its index.
     """
@@ -474,7 +474,7 @@ def split_vectors(
         end = 0
         for index in of_vector:
             begin, end = end, end + math.prod(shapes[index])
-            values[index] = vector[begin:end].reshape(shapes[index])
+            values[index] = vector[..., begin:end].reshape((*vector.shape[:-1], *shapes[index]))
     return values
 
 

@@ -113,7 +113,7 @@ def weighed(y, p, model):
     return tf.reduce_mean(near * tf.square(p - y))
 
 
-def masked(y, p, model):
+def masked_loss(y, p, model):
     near = tf.cast(tf.abs(y[:, None] - y) < 0.5, "float32")
     return tf.reduce_mean(near * tf.square(p - y))
 
@@ -128,7 +128,7 @@ BROADCAST = [
     *(cauchy, squared, log_cosh, huber, pinball, by_sample, several_terms, bootstrapped),
 ]
 MEANT = [
-    *(squeezed, columns, shifted, one_hot, ranked, distances, energy, binned, placed, masked),
+    *(squeezed, columns, shifted, one_hot, ranked, distances, energy, binned, placed, masked_loss),
     *(weighed, density),
 ]
 EACH = pytest.mark.parametrize(

@@ -126,9 +126,8 @@ def tensor_of(name: str, *, reinforces: bool = False) -> tuple[TensorInfo, Mode]
     name = _ABOVE.sub("", name)
     mode = Mode.EVAL if _EVALUATES.search(name) else Mode.TRAIN
     plain = _TRAINS.sub("", _EVALUATES.sub("", name)).rstrip("/_.- ") or name
-    head, folder, inner = plain.partition("loss/")
-    if folder and not head and _LOSS.fullmatch(inner):  # as our own files of TensorBoard have it
-        plain = inner
+    inner = plain.removeprefix("loss/")  # as our own files of TensorBoard have it
+    plain = inner if _LOSS.fullmatch(inner) else plain
     if _LOSS.fullmatch(plain) and not reinforces:
         return TensorInfo(f"loss/{plain.replace('/', '.')}", "losses", "float64", ()), mode
     if _RATE.fullmatch(plain):

@@ -7,8 +7,7 @@ is one more axis in front.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,8 @@ import jax
 import jax.numpy as jnp
 
 from ...model.record import TensorInfo
-from .packed_stats import TraceStats, is_member, merged_rows
+from ..observations import split_vectors
+from .packed_stats import TraceStats, Vectors, is_member, merged_rows
 
 # Of a number of these each member has one.
 _NUMBERS = frozenset({"losses", "learning_rates", "scalars"})
@@ -95,28 +95,15 @@ def _merged_vectors(
     turns: int,
     numbers: dict[int, int],
     placed: Callable[[int, jax.Array], jax.Array],
-) -> tuple[tuple[jax.Array, ...], tuple[tuple[int, ...], ...]]:
+) -> Vectors:
+    shapes = [info.shape for info in stats.infos]
+    parts = split_vectors(stats.flat, stats.flat_of, shapes)
     vectors, vectors_of = [], []
-    for vector, indexes in zip(stats.flat, stats.flat_of, strict=True):
-        parts = {
-            index: placed(index, part)
-            for index, part in _parts(vector, indexes, stats.infos).items()
-            if index in numbers
-        }
-        if parts:
-            flat = [part.reshape(*part.shape[:turns], -1) for part in parts.values()]
+    for indexes in stats.flat_of:
+        kept = [index for index in indexes if index in numbers]
+        values = [placed(index, parts[index]) for index in kept]
+        if kept:
+            flat = [value.reshape(*value.shape[:turns], -1) for value in values]
             vectors.append(jnp.concatenate(flat, axis=-1))
-            vectors_of.append(tuple(numbers[index] for index in parts))
+            vectors_of.append(tuple(numbers[index] for index in kept))
     return tuple(vectors), tuple(vectors_of)
-
-
-def _parts(
-    vector: jax.Array, indexes: Sequence[int], infos: Sequence[TensorInfo]
-) -> dict[int, jax.Array]:
-    """Return the arrays of which the last axis of a vector is made."""
-    parts, end = {}, 0
-    for index in indexes:
-        shape = infos[index].shape
-        begin, end = end, end + math.prod(shape)
-        parts[index] = vector[..., begin:end].reshape(*vector.shape[:-1], *shape)
-    return parts

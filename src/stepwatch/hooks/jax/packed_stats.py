@@ -182,12 +182,8 @@ def _row(value: jax.Array) -> jax.Array:
 
 def _power_of_two(magnitude: jax.Array, is_finite: jax.Array) -> jax.Array:
     """Return the power of two at or below the greatest finite magnitude, shape ``[]``, float32."""
-    return _exponent(jnp.max(jnp.where(is_finite, magnitude, 0.0), initial=0.0))
-
-
-def _exponent(magnitude: jax.Array) -> jax.Array:
-    """Return the power of two at or below each magnitude, float32."""
-    bits = jax.lax.bitcast_convert_type(magnitude, jnp.int32) & _EXPONENT_BITS
+    greatest = jnp.max(jnp.where(is_finite, magnitude, 0.0), initial=0.0)
+    bits = jax.lax.bitcast_convert_type(greatest, jnp.int32) & _EXPONENT_BITS
     # Its inverse must be a normal number, too: others may be taken for zero.
     return jnp.clip(jax.lax.bitcast_convert_type(bits, jnp.float32), 2.0**-126, 2.0**126)
 
@@ -221,6 +217,9 @@ def _combine_partials(
     sums = [a + b for a, b in zip(left, right, strict=True)]
     least, greatest = jnp.minimum(left[4], right[4]), jnp.maximum(left[5], right[5])
     return (*sums[:4], least, greatest, *sums[6:9], jnp.minimum(left[9], right[9]))
+
+
+_rows_of = jax.vmap(_row)  # of as many single numbers; as JAX has it, before a hook replaces it
 
 
 def merged_rows(
@@ -257,16 +256,7 @@ def _mean_row(rows: jax.Array, info: TensorInfo) -> jax.Array:
     nan, inf, minus_inf = (rows[..., at] > 0 for at in range(3))
     value = jnp.where(inf, _INFINITY, jnp.where(minus_inf, -_INFINITY, floats[0]))
     value = jnp.where(nan, jnp.nan, value).mean(0)
-    size, is_finite = jnp.abs(value), jnp.isfinite(value)
-    narrow = value.dtype == jnp.float32
-    divisor = _exponent(jnp.where(is_finite, size, 0.0)) if narrow else jnp.ones_like(value)
-    scaled = jnp.where(is_finite, value, 0.0) / divisor
-    least, greatest = (jnp.where(is_finite, value, end) for end in (_INFINITY, -_INFINITY))
-    kinds = (value != value, value == _INFINITY, value == -_INFINITY, value == 0)
-    counts = jnp.stack([kind.astype(jnp.int32) for kind in kinds], axis=-1)
-    least_size = jnp.where(is_finite, size, _INFINITY)
-    sums = [scaled, jnp.abs(scaled), scaled * scaled]
-    return _as_row(counts, [least, greatest, *sums, least_size, divisor])
+    return _rows_of(value.reshape(-1)).reshape(*value.shape, WIDTH)
 
 
 def _floats_of(rows: jax.Array, info: TensorInfo) -> list[jax.Array]:
